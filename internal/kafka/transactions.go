@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,10 +60,26 @@ type ActiveProducer struct {
 	TransactionStart int64
 }
 
+// PartitionError is why one partition was not told about.
+type PartitionError struct {
+	Topic     string
+	Partition int32
+	Err       error
+}
+
+func (e *PartitionError) Error() string {
+	return fmt.Sprintf("partition %s-%d: %v", e.Topic, e.Partition, e.Err)
+}
+
+func (e *PartitionError) Unwrap() error { return e.Err }
+
 // ActiveProducers reads the producers that leaders remember for the given
-// partitions, one request per leader (KIP-664, Kafka ≥ 3.0).
-func (c *Client) ActiveProducers(ctx context.Context, leaders Assignment) ([]ActiveProducer, map[int32]error) {
+// partitions, one request per leader (KIP-664, Kafka ≥ 3.0). Beside those it
+// returns which partitions were refused (Read on Topic is needed) and which
+// leaders did not answer.
+func (c *Client) ActiveProducers(ctx context.Context, leaders Assignment) ([]ActiveProducer, []PartitionError, map[int32]error) {
 	out := make(chan []ActiveProducer, len(leaders))
+	refused := make(chan []PartitionError, len(leaders))
 	failed := each(leaders.brokers(), func(id int32) error {
 		res, err := on(ctx, c, id, apiDescribeProducers, func(b *sarama.Broker) (*sarama.DescribeProducersResponse, error) {
 			req := &sarama.DescribeProducersRequest{}
@@ -75,20 +92,30 @@ func (c *Client) ActiveProducers(ctx context.Context, leaders Assignment) ([]Act
 			return err
 		}
 		var ps []ActiveProducer
+		var bad []PartitionError
 		for _, t := range res.Topics {
 			for _, p := range t.Partitions {
+				if p.ErrorCode != sarama.ErrNoError {
+					bad = append(bad, PartitionError{t.Name, p.PartitionIndex, p.ErrorCode})
+				}
 				for _, a := range p.ActiveProducers {
 					ps = append(ps, ActiveProducer{Topic: t.Name, Partition: p.PartitionIndex, ProducerID: a.ProducerID, ProducerEpoch: a.ProducerEpoch, LastTimestamp: a.LastTimestamp, TransactionStart: a.CurrentTxnStartOffset})
 				}
 			}
 		}
 		out <- ps
+		refused <- bad
 		return nil
 	})
 	close(out)
+	close(refused)
 	var all []ActiveProducer
 	for ps := range out {
 		all = append(all, ps...)
 	}
-	return all, failed
+	var bad []PartitionError
+	for es := range refused {
+		bad = append(bad, es...)
+	}
+	return all, bad, failed
 }

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// Off reports whether the tests that need Kafka are switched off, and why.
+// Off reports whether the tests that need Kafka are switched off, and why. It
+// may be called once the test flags have been parsed.
 func Off() (reason string, off bool) {
 	switch {
 	case os.Getenv("KAFKATEST") == "off":

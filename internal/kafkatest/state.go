@@ -13,6 +13,7 @@ import (
 type State struct {
 	Mode       Mode              `json:"mode"`
 	Version    string            `json:"kafka_version"`
+	PID        int               `json:"pid"` // of the process that owns the cluster: SIGTERM to it ends the cluster
 	ClusterID  string            `json:"cluster_id"`
 	Dir        string            `json:"dir"`       // data directory of all processes
 	Bootstrap  map[string]string `json:"bootstrap"` // by listener name: "host:port,host:port"
@@ -80,7 +81,7 @@ func plan(o Options, dir string) (*layout, error) {
 		return p
 	}
 	l := &layout{
-		State: State{Mode: o.Mode, Version: o.Mode.Version(), Dir: dir, Users: map[string]string{}},
+		State: State{Mode: o.Mode, Version: o.Mode.Version(), PID: os.Getpid(), Dir: dir, Users: map[string]string{}},
 		opts:  o, controllers: map[int]string{}, zkPeers: map[int][2]int{}, zkAdmin: map[int]int{},
 	}
 	for _, u := range Users {

@@ -207,6 +207,7 @@ func TestLogsHoldNoSecret(t *testing.T) {
 				t.Errorf("%s with %s: class %q, want %q: %v", name, c, Classify(err), test.want, err)
 			}
 			fmt.Fprintf(&all, "%v\n%+v\n%v\n", err, err, c.Describe(err, "connect", "broker"))
+			fmt.Fprintf(&all, "%v %+v %#v %s %v\n", c, c, c, c, *c)
 			c.log.Info("connector", "c", c, "cfg", c.cfg)
 		}
 	}

@@ -223,6 +223,7 @@ func TestMismatchedListeners(t *testing.T) {
 		{"missing secret file", startFake(t, nil, plain).addr(), withPassword("PLAIN", missing), ClassAuth, missing},
 		{"missing secret file, SCRAM", startFake(t, nil, func(string) saslServer { return nilSASL }).addr(), withPassword("SCRAM-SHA-256", missing), ClassAuth, missing},
 		{"HTTP server", web, nil, ClassNetwork, "does not speak the Kafka protocol"},
+		{"TLS alert", startRaw(t, "\x15\x03\x03\x00\x02\x02\x50"), nil, ClassTLS, "the listener speaks TLS"}, // as Kafka sends it
 		{"mute peer", mute.Addr().String(), func(c *Config) { c.RequestTimeout = Duration(300 * time.Millisecond) }, ClassTimeout, ""},
 		{"mute peer, TLS", mute.Addr().String(), func(c *Config) { c.TLS = &TLS{}; c.DialTimeout = Duration(300 * time.Millisecond) }, ClassTimeout, ""},
 		{"nobody listens", closed.Addr().String(), nil, ClassNetwork, ""},

@@ -108,7 +108,7 @@ func (c *upCommand) run(ctx context.Context, log *slog.Logger) error {
 		}
 		defer os.Remove(c.state)
 	}
-	fmt.Println("\nPress Ctrl-C to stop.")
+	fmt.Println("\nPress Ctrl-C, or kill process", os.Getpid(), "to stop.")
 	<-ctx.Done()
 	log.Info("stopping Kafka")
 	return nil
