@@ -1,12 +1,16 @@
 package lag
 
-import "sort"
+import (
+	"math"
+	"slices"
+	"sort"
+)
 
 // history remembers when a partition's end offset was where, so that the age
 // of an offset can be told without reading records. Times are in ticks (see
-// Tracker). It is bounded: when full, every second point of its older half is
-// dropped, so that the recent past stays fine and the far past gets coarse but
-// is never lost.
+// Tracker). It is bounded: when full, the point goes that is missed least, so
+// that the recent past stays fine and the far past gets coarse in proportion
+// to its age but is never lost.
 type history struct {
 	ticks []uint32
 	ends  []int64
@@ -30,11 +34,9 @@ func (h *history) observe(now uint32, end int64, limit int) {
 		h.ticks[n-1] = now
 		return
 	}
-	if n >= limit {
-		h.thin()
-	}
 	h.ticks = append(h.ticks, now)
 	h.ends = append(h.ends, end)
+	h.thin(limit)
 }
 
 // newest is the last observed end.
@@ -45,22 +47,26 @@ func (h *history) newest() int64 {
 	return h.ends[len(h.ends)-1]
 }
 
-// thin drops every second point of the older half, keeping the very first.
-func (h *history) thin() {
-	n := len(h.ends)
-	keep := 1
-	for i := 1; i < n; i++ {
-		if i < n/2 && i%2 == 1 {
-			continue
+// thin drops points until at most limit are left, the first and the last one
+// apart. A record between two points can be placed no better than within their
+// gap: the point goes without which that gap is smallest against its age.
+func (h *history) thin(limit int) {
+	for len(h.ticks) > max(limit, 2) {
+		n := len(h.ticks)
+		drop, least := 1, math.Inf(1)
+		for i := 1; i < n-1; i++ {
+			gap, age := float64(h.ticks[i+1]-h.ticks[i-1]), float64(h.ticks[n-1]-h.ticks[i])
+			if r := gap / age; r < least {
+				drop, least = i, r
+			}
 		}
-		h.ticks[keep], h.ends[keep] = h.ticks[i], h.ends[i]
-		keep++
+		h.ticks = slices.Delete(h.ticks, drop, drop+1)
+		h.ends = slices.Delete(h.ends, drop, drop+1)
 	}
-	h.ticks, h.ends = h.ticks[:keep], h.ends[:keep]
 }
 
 // prepend puts older points before the first one. Points must be in order of time.
-func (h *history) prepend(ticks []uint32, ends []int64) {
+func (h *history) prepend(ticks []uint32, ends []int64, limit int) {
 	h.seeded = true
 	if len(h.ticks) == 0 {
 		return
@@ -75,6 +81,7 @@ func (h *history) prepend(ticks []uint32, ends []int64) {
 	}
 	h.ticks = append(ts, h.ticks...)
 	h.ends = append(es, h.ends...)
+	h.thin(limit)
 }
 
 // writtenAt estimates when the record at an offset was written: it interpolates

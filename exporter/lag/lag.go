@@ -57,6 +57,7 @@ type groupState struct {
 }
 
 type topicState struct {
+	id         snapshot.TopicID
 	pairs      []pair
 	lost       uint64
 	lastCommit int64
@@ -84,7 +85,7 @@ func (t *Tracker) Seed(p TopicPartition, at []time.Time, ends []int64) {
 	for i := range at {
 		ts[i] = t.tick(at[i])
 	}
-	h.parts[p.Partition].prepend(ts, ends)
+	h.parts[p.Partition].prepend(ts, ends, t.opts.HistoryPoints)
 }
 
 // tick is a moment in tenths of a second since shortly before the first round;
@@ -191,6 +192,7 @@ func (r *groupRound) compute() snapshot.GroupLag {
 	g := r.group
 	out := snapshot.GroupLag{Topics: make([]snapshot.TopicLag, 0, len(g.Commits))}
 	assigned := assignedPartitions(g)
+	stable := g.State == "Stable" && len(assigned) > 0
 	for i := range g.Commits {
 		c := &g.Commits[i]
 		topic := r.topo.Topic(c.Topic)
@@ -199,7 +201,8 @@ func (r *groupRound) compute() snapshot.GroupLag {
 			continue
 		}
 		n, isAssigned := assigned[c.Topic]
-		if r.t.opts.AssignedTopicsOnly && !isAssigned && g.State == "Stable" {
+		left := stable && !isAssigned
+		if r.t.opts.AssignedTopicsOnly && left {
 			continue
 		}
 		tl, orphaned := r.topic(topic, c)
@@ -210,7 +213,10 @@ func (r *groupRound) compute() snapshot.GroupLag {
 		}
 		tl.Assigned, tl.AssignedPartitions = isAssigned, n
 		out.Topics = append(out.Topics, tl)
-		out.Verdict = max(out.Verdict, tl.Verdict)
+		if !left {
+			// Nobody means to read on in a topic that a stable group has left.
+			out.Verdict = max(out.Verdict, tl.Verdict)
+		}
 	}
 	for name, n := range assigned {
 		if topic := r.topo.Topic(name); topic != nil {
@@ -292,8 +298,14 @@ func (r *groupRound) topic(topic *snapshot.Topic, c *snapshot.TopicCommits) (sna
 func (r *groupRound) topicState(topic *snapshot.Topic) *topicState {
 	s := r.state.topics[topic.Name]
 	if s == nil {
-		s = &topicState{lastCommit: snapshot.Unknown}
+		s = &topicState{id: topic.ID, lastCommit: snapshot.Unknown}
 		r.state.topics[topic.Name] = s
+	}
+	if s.id != topic.ID {
+		// Deleted and created anew: its offsets have nothing to do with the old
+		// ones. What was lost stays counted.
+		s.id = topic.ID
+		clear(s.pairs)
 	}
 	if n := len(topic.Partitions); n > 0 {
 		if missing := int(topic.Partitions[n-1].ID) + 1 - len(s.pairs); missing > 0 {
@@ -321,7 +333,7 @@ func (r *groupRound) partition(c snapshot.Commit, o *snapshot.TopicOffsets, hist
 	p := &state.pairs[c.Partition]
 	previous, seen := p.offset, p.firstSeen != 0
 	state.lost += p.lost(c.Offset, start)
-	p.update(r.tick, c.Offset, pl.Lag, end)
+	p.update(r.tick, c.Offset, pl.Lag)
 	if seen && previous != c.Offset {
 		state.lastCommit = r.now.UnixMilli()
 	}
@@ -353,11 +365,16 @@ func secondsAt(now uint32, lag, from int64, h *history) (seconds float64, trunca
 func ticks(d time.Duration) uint32 { return uint32(d / tickLength) }
 
 // uncommittedRecords sums end − start over the partitions without a commit.
+// Both lists are sorted by partition.
 func uncommittedRecords(topic *snapshot.Topic, o *snapshot.TopicOffsets, committed []snapshot.PartitionLag) int64 {
 	var sum int64
+	next := 0
 	for i := range topic.Partitions {
 		id := topic.Partitions[i].ID
-		if slices.ContainsFunc(committed, func(p snapshot.PartitionLag) bool { return p.Partition == id }) {
+		for next < len(committed) && committed[next].Partition < id {
+			next++
+		}
+		if next < len(committed) && committed[next].Partition == id {
 			continue
 		}
 		end, start := snapshot.At(o.End, id), snapshot.At(o.Start, id)

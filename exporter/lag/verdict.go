@@ -3,28 +3,27 @@ package lag
 import "github.com/kafka-steward/kafka-steward/exporter/snapshot"
 
 // pair is what is remembered of one (group, topic, partition). Ticks are 0 for
-// "never". 72 bytes; a process keeps one for every committed pair.
+// "never". 48 bytes; a process keeps one for every committed pair.
 type pair struct {
 	offset int64
 	lag    int64
-	end    int64
 	// lostUpTo is the log start up to which lost records were counted.
 	lostUpTo int64
 
-	firstSeen, changedAt, endMovedAt uint32
-	zeroAt, downAt, rewoundAt        uint32
-	seenAt                           uint32
+	firstSeen, changedAt      uint32
+	zeroAt, downAt, rewoundAt uint32
 }
 
 // markerSlack is the lag that transaction markers alone can leave behind: they
 // take an offset but are never delivered, so a drained consumer may stand one
-// marker (commit or abort) of each of two interleaved producers short of the end.
+// marker (commit or abort) of each of two interleaved producers short of the
+// end. Where records go unread, the next ones soon take the lag beyond it.
 const markerSlack = 2
 
 // update takes one observation in.
-func (p *pair) update(now uint32, offset, lag, end int64) {
+func (p *pair) update(now uint32, offset, lag int64) {
 	if p.firstSeen == 0 {
-		*p = pair{offset: offset, lag: lag, end: end, lostUpTo: p.lostUpTo, firstSeen: now, changedAt: now, endMovedAt: now}
+		*p = pair{offset: offset, lag: lag, lostUpTo: p.lostUpTo, firstSeen: now, changedAt: now}
 	} else {
 		switch {
 		case offset < p.offset:
@@ -32,18 +31,14 @@ func (p *pair) update(now uint32, offset, lag, end int64) {
 		case offset > p.offset:
 			p.changedAt = now
 		}
-		if end != p.end {
-			p.endMovedAt = now
-		}
 		if lag < p.lag {
 			p.downAt = now
 		}
-		p.offset, p.lag, p.end = offset, lag, end
+		p.offset, p.lag = offset, lag
 	}
 	if lag == 0 {
 		p.zeroAt = now
 	}
-	p.seenAt = now
 }
 
 // verdict judges without thresholds, after the rules of LinkedIn's Burrow (its
@@ -56,10 +51,7 @@ func (p *pair) verdict(now, window uint32, active bool) snapshot.Verdict {
 	switch {
 	case within(p.rewoundAt):
 		return snapshot.VerdictRewound
-	case p.lag == 0, within(p.zeroAt), within(p.downAt):
-		return snapshot.VerdictOK
-	case p.lag <= markerSlack && !within(p.endMovedAt):
-		// Nothing was written for a whole window and at most markers are left.
+	case p.lag <= markerSlack, within(p.zeroAt), within(p.downAt):
 		return snapshot.VerdictOK
 	case within(p.firstSeen):
 		return snapshot.VerdictUnknown
