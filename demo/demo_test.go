@@ -168,7 +168,7 @@ func TestDemo(t *testing.T) {
 		dir := p.waitOutput(t, directory, 3*time.Minute)
 		p.waitOutput(t, `(?m)^\[.*\] ready$`, 6*time.Minute)
 		p.waitOutput(t, `Press Ctrl-C`, time.Minute) // the last line: all links are there
-		if got := len(left(dir)); got < 5 { // three brokers, the exporter, Prometheus
+		if got := len(left(dir)); got < 5 {          // three brokers, the exporter, Prometheus
 			t.Errorf("only %d processes have the directory in their command line; the check for what is left sees nothing", got)
 		}
 		checkPages(t, p)

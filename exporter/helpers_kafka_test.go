@@ -103,21 +103,40 @@ func scrape(t testing.TB, p *process) scraped {
 func tryScrape(ctx context.Context, p *process) (scraped, error) {
 	began := time.Now()
 	body, err := tryGet(ctx, p.url+"/metrics")
-	s := scraped{body: body, took: time.Since(began), series: map[string]float64{}}
-	for line := range strings.Lines(body) {
-		line = strings.TrimSuffix(line, "\n")
-		at := strings.LastIndexByte(line, ' ')
-		if strings.HasPrefix(line, "#") || at < 0 {
-			continue
-		}
-		v, perr := strconv.ParseFloat(line[at+1:], 64)
-		if perr != nil {
-			return s, fmt.Errorf("not a sample: %q: %w", line, perr)
-		}
-		name := strings.TrimSuffix(clusterLabel.ReplaceAllString(line[:at], ""), "{}")
-		s.series[name] = v
+	s := scraped{body: body, took: time.Since(began)}
+	if err == nil {
+		s.series, err = parse(body)
 	}
 	return s, err
+}
+
+func parse(body string) (map[string]float64, error) {
+	series := map[string]float64{}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		name, labels, value := splitSample(strings.TrimSuffix(line, "\n"))
+		v, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("not a sample: %q: %w", line, err)
+		}
+		series[name+strings.TrimSuffix(clusterLabel.ReplaceAllString(labels, ""), "{}")] = v
+	}
+	return series, nil
+}
+
+// of is the part of a scrape that is about one cluster.
+func (s scraped) of(cluster string) scraped {
+	var b strings.Builder
+	for line := range strings.Lines(s.body) {
+		if strings.Contains(line, fmt.Sprintf("{kafka_cluster=%q", cluster)) {
+			b.WriteString(line)
+		}
+	}
+	part := scraped{body: b.String(), took: s.took}
+	part.series, _ = parse(part.body) // it was parsed before
+	return part
 }
 
 // is tells whether a series is there with that value.

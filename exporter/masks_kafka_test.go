@@ -65,7 +65,6 @@ func masked(t testing.TB, body, dir string) string {
 	type compiled struct {
 		mask
 		family, where *regexp.Regexp
-		used          bool
 	}
 	var rules []compiled
 	for _, m := range masks {

@@ -25,9 +25,11 @@ var (
 )
 
 func bigCluster(s size) *snapshot.Cluster {
-	c := &snapshot.Cluster{Name: "prod", Topology: &snapshot.Topology{Mode: "kraft"}, Groups: &snapshot.Groups{}, Lag: &snapshot.Lag{},
+	c := &snapshot.Cluster{
+		Name: "prod", Topology: &snapshot.Topology{Mode: "kraft"}, Groups: &snapshot.Groups{}, Lag: &snapshot.Lag{},
 		Offsets: &snapshot.Offsets{Topics: map[string]*snapshot.TopicOffsets{}}, LogDirs: &snapshot.LogDirs{},
-		Configs: &snapshot.Configs{Topics: map[string]snapshot.TopicConfig{}}, Collectors: collectorFixtures()}
+		Configs: &snapshot.Configs{Topics: map[string]snapshot.TopicConfig{}}, Collectors: collectorFixtures(),
+	}
 	topic := func(i int) string { return fmt.Sprintf("eu.payments.orders-%06d.v1", i) }
 	for b := range s.brokers {
 		c.Topology.Brokers = append(c.Topology.Brokers, snapshot.Broker{ID: int32(b), Host: "broker", Up: true})

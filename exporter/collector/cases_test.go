@@ -69,7 +69,8 @@ func TestC01UncommittedPartitions(t *testing.T) {
 func TestC05ConsumerProtocol(t *testing.T) {
 	got := inGroup(t, "g-c05")
 	checkSeries(t, got, "kafka_group_info", map[string]float64{
-		`{assignor="uniform",coordinator="1",group="g-c05",group_type="consumer",kafka_cluster="prod",protocol_type="consumer"}`: 1})
+		`{assignor="uniform",coordinator="1",group="g-c05",group_type="consumer",kafka_cluster="prod",protocol_type="consumer"}`: 1,
+	})
 	values(t, got, "kafka_group_members", 3)
 	values(t, got, "kafka_group_lag_records", 0, 4, 8)
 	values(t, got, "kafka_group_assigned_partitions", 3)
@@ -120,7 +121,8 @@ func TestC08OfflineLogDir(t *testing.T) {
 	}
 	// Future replicas are not part of it; what is partial says so.
 	checkSeries(t, got, "kafka_topic_size_bytes", map[string]float64{
-		`{kafka_cluster="prod",topic="orders"}`: 1150, `{kafka_cluster="prod",topic="mixed"}`: 300})
+		`{kafka_cluster="prod",topic="orders"}`: 1150, `{kafka_cluster="prod",topic="mixed"}`: 300,
+	})
 	for topic, want := range map[string]float64{"orders": 1, "mixed": 1, "leaderless": 1} {
 		if v := got["kafka_topic_size_partial"][fmt.Sprintf(`{kafka_cluster="prod",topic=%q}`, topic)]; v != want {
 			t.Errorf("size of %s: partial is %v", topic, v)
@@ -195,7 +197,8 @@ func TestC11HostileNames(t *testing.T) {
 		t.Errorf("%d names of %d groups", len(names), n)
 	}
 	checkSeries(t, got, "kafka_steward_renamed_labels", map[string]float64{
-		`{kafka_cluster="prod",kind="client_id"}`: 1, `{kafka_cluster="prod",kind="group"}`: 2})
+		`{kafka_cluster="prod",kind="client_id"}`: 1, `{kafka_cluster="prod",kind="group"}`: 2,
+	})
 }
 
 // TestC25EmptyGroupStays: a group whose consumers died keeps its lag.
@@ -226,9 +229,11 @@ func TestC25EmptyGroupStays(t *testing.T) {
 func TestC26UnassignedTopic(t *testing.T) {
 	got := inGroup(t, "g-c26")
 	checkSeries(t, got, "kafka_group_topic_assigned", map[string]float64{
-		`{group="g-c26",kafka_cluster="prod",topic="new"}`: 1, `{group="g-c26",kafka_cluster="prod",topic="old"}`: 0})
+		`{group="g-c26",kafka_cluster="prod",topic="new"}`: 1, `{group="g-c26",kafka_cluster="prod",topic="old"}`: 0,
+	})
 	checkSeries(t, got, "kafka_group_lag_partial", map[string]float64{
-		`{group="g-c26",kafka_cluster="prod",topic="new"}`: 1, `{group="g-c26",kafka_cluster="prod",topic="old"}`: 0})
+		`{group="g-c26",kafka_cluster="prod",topic="new"}`: 1, `{group="g-c26",kafka_cluster="prod",topic="old"}`: 0,
+	})
 	values(t, got, "kafka_group_lag_clamped_partitions", 1)
 }
 

@@ -91,10 +91,14 @@ func kraftCluster() *snapshot.Cluster {
 			}},
 		}},
 		Configs: &snapshot.Configs{ReadAt: at, Topics: map[string]snapshot.TopicConfig{
-			"orders": {CleanupPolicy: "delete", MinInSyncReplicas: 2, RetentionMs: 604800000, RetentionBytesUnlimited: true, RetentionBytes: -1,
-				SegmentBytes: 1 << 30, MaxMessageBytes: 1048588, CompressionType: "producer", TimestampType: "CreateTime", RemoteStorage: true},
-			"old": {CleanupPolicy: "compact", MinInSyncReplicas: 2, RetentionMsUnlimited: true, RetentionMs: -1, RetentionBytes: snapshot.Unknown,
-				SegmentBytes: snapshot.Unknown, MaxMessageBytes: snapshot.Unknown, UncleanLeaderElection: true},
+			"orders": {
+				CleanupPolicy: "delete", MinInSyncReplicas: 2, RetentionMs: 604800000, RetentionBytesUnlimited: true, RetentionBytes: -1,
+				SegmentBytes: 1 << 30, MaxMessageBytes: 1048588, CompressionType: "producer", TimestampType: "CreateTime", RemoteStorage: true,
+			},
+			"old": {
+				CleanupPolicy: "compact", MinInSyncReplicas: 2, RetentionMsUnlimited: true, RetentionMs: -1, RetentionBytes: snapshot.Unknown,
+				SegmentBytes: snapshot.Unknown, MaxMessageBytes: snapshot.Unknown, UncleanLeaderElection: true,
+			},
 		}, Throttles: []snapshot.Throttle{
 			{Broker: -1, Config: "leader.replication.throttled.rate", BytesPerSecond: 5e6},
 			{Broker: 1, Config: "leader.replication.throttled.rate", BytesPerSecond: 1e7, Needed: true},
@@ -143,8 +147,10 @@ func collectorFixtures() []snapshot.CollectorStatus {
 		return map[string]uint64{"auth": 0, "tls": 0, "acl": 0, "timeout": timeouts, "network": 0, "unsupported": 0, "other": 0}
 	}
 	return []snapshot.CollectorStatus{
-		{Name: "groups", Success: true, Partial: true, Duration: 1500 * time.Millisecond, LastRun: at, LastSuccess: at, Interval: 15 * time.Second, Errors: errors(2),
-			Missing: []snapshot.Missing{{What: "broker 3", Broker: 3, Class: "timeout", Err: "no answer"}, {What: "group x", Broker: -1, Class: "other"}, {What: "broker 3", Broker: 3}}},
+		{
+			Name: "groups", Success: true, Partial: true, Duration: 1500 * time.Millisecond, LastRun: at, LastSuccess: at, Interval: 15 * time.Second, Errors: errors(2),
+			Missing: []snapshot.Missing{{What: "broker 3", Broker: 3, Class: "timeout", Err: "no answer"}, {What: "group x", Broker: -1, Class: "other"}, {What: "broker 3", Broker: 3}},
+		},
 		{Name: "last_record", Unsupported: true, Interval: time.Minute, LastRun: at, Errors: map[string]uint64{"unsupported": 4, "novel": 1}},
 		{Name: "topology", Denied: true, Interval: 15 * time.Second, Errors: errors(0)},
 	}
@@ -180,8 +186,10 @@ func addGroups(c *snapshot.Cluster) {
 	}
 	add(snapshot.Group{ID: "", State: "Empty", Epoch: -1, Coordinator: -1, MembersKnown: true, CommitsKnown: true}, snapshot.GroupLag{})
 	for _, id := range hostileIDs[1:6] {
-		add(snapshot.Group{ID: id, State: "Empty", ProtocolType: "consumer", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
-			Commits: []snapshot.TopicCommits{commits("new", 0, 1)}},
+		add(snapshot.Group{
+			ID: id, State: "Empty", ProtocolType: "consumer", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
+			Commits: []snapshot.TopicCommits{commits("new", 0, 1)},
+		},
 			snapshot.GroupLag{Topics: []snapshot.TopicLag{{Topic: "new", LastCommit: snapshot.Unknown, Partitions: []snapshot.PartitionLag{lagOf(0, 1, 2, 3, snapshot.VerdictOK)}}}})
 	}
 	addGroupCases(add)
@@ -200,41 +208,61 @@ func swapLast(gs *snapshot.Groups, lag *snapshot.Lag) {
 
 func addGroupCases(add func(snapshot.Group, snapshot.GroupLag)) {
 	// C-01: a commit on one of three partitions.
-	add(snapshot.Group{ID: "g-c01", State: "Empty", ProtocolType: "consumer", Epoch: -1, Coordinator: 2, MembersKnown: true, CommitsKnown: true,
-		Commits: []snapshot.TopicCommits{commits("orders", 2, 40)}},
-		snapshot.GroupLag{Verdict: snapshot.VerdictOK, Topics: []snapshot.TopicLag{{Topic: "orders", Uncommitted: 2, UncommittedRecords: 25, LastCommit: ms(time.Minute), Verdict: snapshot.VerdictOK,
-			Partitions: []snapshot.PartitionLag{lagOf(2, 40, 0, 0, snapshot.VerdictOK)}}}})
+	add(snapshot.Group{
+		ID: "g-c01", State: "Empty", ProtocolType: "consumer", Epoch: -1, Coordinator: 2, MembersKnown: true, CommitsKnown: true,
+		Commits: []snapshot.TopicCommits{commits("orders", 2, 40)},
+	},
+		snapshot.GroupLag{Verdict: snapshot.VerdictOK, Topics: []snapshot.TopicLag{{
+			Topic: "orders", Uncommitted: 2, UncommittedRecords: 25, LastCommit: ms(time.Minute), Verdict: snapshot.VerdictOK,
+			Partitions: []snapshot.PartitionLag{lagOf(2, 40, 0, 0, snapshot.VerdictOK)},
+		}}})
 	// C-05: the new consumer protocol.
 	members := []snapshot.Member{}
 	for i, client := range []string{"app-0", "app-1", "app\x00\xff"} {
-		members = append(members, snapshot.Member{ID: "m" + exposition.Itoa(int32(i)), ClientID: client, ClientIP: "192.0.2.10", InstanceID: map[int]string{0: "static-0"}[i],
-			Assigned: []snapshot.TopicPartitions{{Topic: "orders", Partitions: []int32{int32(i)}}}})
+		members = append(members, snapshot.Member{
+			ID: "m" + exposition.Itoa(int32(i)), ClientID: client, ClientIP: "192.0.2.10", InstanceID: map[int]string{0: "static-0"}[i],
+			Assigned: []snapshot.TopicPartitions{{Topic: "orders", Partitions: []int32{int32(i)}}},
+		})
 	}
-	add(snapshot.Group{ID: "g-c05", Type: snapshot.GroupConsumer, State: "Stable", ProtocolType: "consumer", Assignor: "uniform", Coordinator: 1, Epoch: 12,
-		Members: members, MembersKnown: true, CommitsKnown: true, Commits: []snapshot.TopicCommits{commits("orders", 0, 22, 1, 0, 2, 36)}},
-		snapshot.GroupLag{Verdict: snapshot.VerdictStalled, Topics: []snapshot.TopicLag{{Topic: "orders", Assigned: true, AssignedPartitions: 3, LastCommit: ms(0), Verdict: snapshot.VerdictStalled,
+	add(snapshot.Group{
+		ID: "g-c05", Type: snapshot.GroupConsumer, State: "Stable", ProtocolType: "consumer", Assignor: "uniform", Coordinator: 1, Epoch: 12,
+		Members: members, MembersKnown: true, CommitsKnown: true, Commits: []snapshot.TopicCommits{commits("orders", 0, 22, 1, 0, 2, 36)},
+	},
+		snapshot.GroupLag{Verdict: snapshot.VerdictStalled, Topics: []snapshot.TopicLag{{
+			Topic: "orders", Assigned: true, AssignedPartitions: 3, LastCommit: ms(0), Verdict: snapshot.VerdictStalled,
 			Partitions: []snapshot.PartitionLag{
 				{Partition: 0, Committed: 22, Lag: 8, StableLag: 3, Seconds: 12.3456, Verdict: snapshot.VerdictStalled, Truncated: true},
 				lagOf(1, 0, 0, 0, snapshot.VerdictOK),
 				{Partition: 2, Committed: 36, Lag: 4, StableLag: snapshot.Unknown, Seconds: -1, Verdict: snapshot.VerdictWarning},
-			}}}})
+			},
+		}}})
 	// C-07: commits to a topic and a partition that are gone.
-	add(snapshot.Group{ID: "g-c07", State: "Empty", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
-		Commits: []snapshot.TopicCommits{commits("gone", 0, 5), commits("old", 0, 1000), commits("shrunk", 5, 9)}},
-		snapshot.GroupLag{Orphaned: 2, Verdict: snapshot.VerdictStopped, Topics: []snapshot.TopicLag{{Topic: "old", Lost: 200, LastCommit: snapshot.Unknown, Verdict: snapshot.VerdictStopped,
-			Partitions: []snapshot.PartitionLag{lagOf(0, 1000, 500, 3600, snapshot.VerdictStopped)}}}})
+	add(snapshot.Group{
+		ID: "g-c07", State: "Empty", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
+		Commits: []snapshot.TopicCommits{commits("gone", 0, 5), commits("old", 0, 1000), commits("shrunk", 5, 9)},
+	},
+		snapshot.GroupLag{Orphaned: 2, Verdict: snapshot.VerdictStopped, Topics: []snapshot.TopicLag{{
+			Topic: "old", Lost: 200, LastCommit: snapshot.Unknown, Verdict: snapshot.VerdictStopped,
+			Partitions: []snapshot.PartitionLag{lagOf(0, 1000, 500, 3600, snapshot.VerdictStopped)},
+		}}})
 	// C-26: assigned only to new, an old commit on old.
-	add(snapshot.Group{ID: "g-c26", State: "Stable", ProtocolType: "consumer", Assignor: "range", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
+	add(snapshot.Group{
+		ID: "g-c26", State: "Stable", ProtocolType: "consumer", Assignor: "range", Epoch: -1, Coordinator: 1, MembersKnown: true, CommitsKnown: true,
 		Members: []snapshot.Member{{ID: "m", ClientID: "app", ClientIP: "192.0.2.11", Assigned: []snapshot.TopicPartitions{{Topic: "new", Partitions: []int32{0}}}}},
-		Commits: []snapshot.TopicCommits{commits("new", 0, 9), commits("old", 0, 1600)}},
+		Commits: []snapshot.TopicCommits{commits("new", 0, 9), commits("old", 0, 1600)},
+	},
 		snapshot.GroupLag{Verdict: snapshot.VerdictOK, Topics: []snapshot.TopicLag{
 			{Topic: "new", Assigned: true, AssignedPartitions: 1, UnknownEnd: 1, LastCommit: snapshot.Unknown, Partitions: []snapshot.PartitionLag{
-				{Partition: 0, Committed: 9, Lag: snapshot.Unknown, StableLag: snapshot.Unknown, Seconds: -1}}},
+				{Partition: 0, Committed: 9, Lag: snapshot.Unknown, StableLag: snapshot.Unknown, Seconds: -1},
+			}},
 			{Topic: "old", LastCommit: snapshot.Unknown, Verdict: snapshot.VerdictOK, Partitions: []snapshot.PartitionLag{
-				{Partition: 0, Committed: 1600, Lag: 0, StableLag: 0, Verdict: snapshot.VerdictRewound, Clamped: true}}},
+				{Partition: 0, Committed: 1600, Lag: 0, StableLag: 0, Verdict: snapshot.VerdictRewound, Clamped: true},
+			}},
 		}})
-	add(snapshot.Group{ID: "g-share", Type: snapshot.GroupShare, State: "Stable", Assignor: "simple", Coordinator: 2, Epoch: 3, MembersKnown: true,
-		Members: []snapshot.Member{{ID: "s", ClientID: "sharer", ClientIP: "192.0.2.12"}}}, snapshot.GroupLag{})
+	add(snapshot.Group{
+		ID: "g-share", Type: snapshot.GroupShare, State: "Stable", Assignor: "simple", Coordinator: 2, Epoch: 3, MembersKnown: true,
+		Members: []snapshot.Member{{ID: "s", ClientID: "sharer", ClientIP: "192.0.2.12"}},
+	}, snapshot.GroupLag{})
 	add(snapshot.Group{ID: "g-unknown", Type: "of-the-future", State: "Novel", Coordinator: 2, Epoch: -1}, snapshot.GroupLag{})
 }
 

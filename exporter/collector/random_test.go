@@ -16,8 +16,10 @@ import (
 // drawCluster draws a cluster of topics, log directories and groups in which
 // much is unknown.
 func drawCluster(t *rapid.T) *snapshot.Cluster {
-	c := &snapshot.Cluster{Name: "prod", Topology: &snapshot.Topology{}, LogDirs: &snapshot.LogDirs{}, Groups: &snapshot.Groups{}, Lag: &snapshot.Lag{},
-		Offsets: &snapshot.Offsets{Topics: map[string]*snapshot.TopicOffsets{}}}
+	c := &snapshot.Cluster{
+		Name: "prod", Topology: &snapshot.Topology{}, LogDirs: &snapshot.LogDirs{}, Groups: &snapshot.Groups{}, Lag: &snapshot.Lag{},
+		Offsets: &snapshot.Offsets{Topics: map[string]*snapshot.TopicOffsets{}},
+	}
 	names := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b", "a.b", "other", "topic-4", "topic-5"}), 0, 5, rapid.ID).Draw(t, "topics")
 	slices.Sort(names)
 	for _, name := range names {
@@ -79,8 +81,10 @@ func drawDir(t *rapid.T, broker int32, path string, topics []string) snapshot.Lo
 }
 
 func drawGroup(t *rapid.T, c *snapshot.Cluster, id string, topics []string) {
-	g := snapshot.Group{ID: id, Type: rapid.SampledFrom(append([]string{""}, groupTypes...)).Draw(t, "type"), State: rapid.SampledFrom([]string{"Stable", "Empty", "Novel", ""}).Draw(t, "state"),
-		CommitsKnown: rapid.Bool().Draw(t, "commitsKnown"), MembersKnown: rapid.Bool().Draw(t, "membersKnown"), Epoch: -1}
+	g := snapshot.Group{
+		ID: id, Type: rapid.SampledFrom(append([]string{""}, groupTypes...)).Draw(t, "type"), State: rapid.SampledFrom([]string{"Stable", "Empty", "Novel", ""}).Draw(t, "state"),
+		CommitsKnown: rapid.Bool().Draw(t, "commitsKnown"), MembersKnown: rapid.Bool().Draw(t, "membersKnown"), Epoch: -1,
+	}
 	g.Name, _ = exposition.Label(id)
 	l := snapshot.GroupLag{Orphaned: rapid.IntRange(0, 3).Draw(t, "orphaned")}
 	for _, topic := range topics {

@@ -31,50 +31,76 @@ type CollectorInfo struct {
 }
 
 var collectorInfos = []CollectorInfo{
-	{Name: "topology", Enabled: true,
+	{
+		Name: "topology", Enabled: true,
 		Help: "brokers, racks, controller, topics, partitions, replicas and in-sync replicas",
-		ACLs: "Describe on Topic (topics without it are not seen)"},
-	{Name: "offsets", Enabled: true,
+		ACLs: "Describe on Topic (topics without it are not seen)",
+	},
+	{
+		Name: "offsets", Enabled: true,
 		Granularities: []string{GranularityPartition, GranularityTopic},
 		Help:          "end offset of every partition",
-		ACLs:          "Describe on Topic"},
-	{Name: "start_offsets", Enabled: true, Interval: time.Minute,
+		ACLs:          "Describe on Topic",
+	},
+	{
+		Name: "start_offsets", Enabled: true, Interval: time.Minute,
 		Help: "log start offset of every partition: what retention has left",
-		ACLs: "Describe on Topic"},
+		ACLs: "Describe on Topic",
+	},
 	// As often as end offsets: against an older reading every partition that is
 	// being written to would look as if a transaction were open.
-	{Name: "stable_offsets", Enabled: true,
+	{
+		Name: "stable_offsets", Enabled: true,
 		Help: "last stable offset of every partition: how far read_committed consumers see",
-		ACLs: "Describe on Topic"},
-	{Name: "last_record", Enabled: false, Interval: time.Minute,
+		ACLs: "Describe on Topic",
+	},
+	{
+		Name: "last_record", Enabled: false, Interval: time.Minute,
 		Help: "timestamp of the newest record of every partition",
-		ACLs: "Describe on Topic"},
-	{Name: "groups", Enabled: true,
+		ACLs: "Describe on Topic",
+	},
+	{
+		Name: "groups", Enabled: true,
 		Granularities: []string{GranularityPartition, GranularityTopic, GranularityGroup},
 		Help:          "groups of every kind: state, members, committed offsets, lag",
-		ACLs:          "Describe on Group; Describe on Topic; Read on Topic for lag.exact_groups"},
-	{Name: "logdirs", Enabled: true, Interval: time.Minute,
+		ACLs:          "Describe on Group; Describe on Topic; Read on Topic for lag.exact_groups",
+	},
+	{
+		Name: "logdirs", Enabled: true, Interval: time.Minute,
 		Granularities: []string{GranularityTopic, GranularityPartition, GranularityLogDir},
 		Help:          "data directories: size, capacity, state, replicas being moved between them",
-		ACLs:          "Describe on Cluster"},
-	{Name: "configs", Enabled: true, Interval: 5 * time.Minute,
+		ACLs:          "Describe on Cluster",
+	},
+	{
+		Name: "configs", Enabled: true, Interval: 5 * time.Minute,
 		Help: "topic and broker configurations that matter to rules; replication throttles",
-		ACLs: "DescribeConfigs on Topic; DescribeConfigs on Cluster"},
-	{Name: "reassignments", Enabled: true,
+		ACLs: "Describe on Topic; DescribeConfigs on Topic; DescribeConfigs on Cluster",
+	},
+	{
+		Name: "reassignments", Enabled: true,
 		Help: "partition reassignments in flight",
-		ACLs: "Describe on Cluster"},
-	{Name: "quotas", Enabled: true, Interval: time.Minute,
+		ACLs: "Describe on Cluster",
+	},
+	{
+		Name: "quotas", Enabled: true, Interval: time.Minute,
 		Help: "client quotas of users, client ids and IPs, defaults included",
-		ACLs: "DescribeConfigs on Cluster"},
-	{Name: "transactions", Enabled: true, Interval: time.Minute,
+		ACLs: "DescribeConfigs on Cluster",
+	},
+	{
+		Name: "transactions", Enabled: true, Interval: time.Minute,
 		Help: "transactions by state; partitions with open and hanging transactions",
-		ACLs: "Describe on TransactionalId; Read on Topic"},
-	{Name: "acls", Enabled: true, Interval: 5 * time.Minute,
+		ACLs: "Describe on TransactionalId; Read on Topic",
+	},
+	{
+		Name: "acls", Enabled: true, Interval: 5 * time.Minute,
 		Help: "number of access control entries by resource",
-		ACLs: "Describe on Cluster"},
-	{Name: "quorum", Enabled: true,
+		ACLs: "Describe on Cluster",
+	},
+	{
+		Name: "quorum", Enabled: true,
 		Help: "KRaft metadata quorum: leader, voters, observers, how far behind they are",
-		ACLs: "Describe on Cluster"},
+		ACLs: "Describe on Cluster",
+	},
 }
 
 // defaultTimeout bounds a collector's run unless its interval is shorter: long

@@ -13,11 +13,9 @@ type line struct {
 	names  []string
 	// text is the line; cut[i] is where label i's value starts (text formats)
 	// or where label i starts (protobuf).
-	text []byte
-	cut  []int
-	last []string
-	// after is what follows a label's value in the text formats.
-	after []string
+	text  []byte
+	cut   []int
+	last  []string
 	rows  int
 	other []string
 }
@@ -102,7 +100,7 @@ const (
 	tagValue     = 1<<3 | 1 // Gauge.value, Counter.value
 	tagName      = 1<<3 | 2 // MetricFamily.name
 	tagHelp      = 2<<3 | 2 // MetricFamily.help
-	tagType      = 3<<3 | 0 // MetricFamily.type
+	tagType      = 3 << 3   // MetricFamily.type, a varint
 	tagMetric    = 4<<3 | 2 // MetricFamily.metric
 
 	// valueSize is a Gauge or Counter as a field of Metric.

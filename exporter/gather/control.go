@@ -14,7 +14,7 @@ import (
 
 // Quotas reads every entity's client quotas. One request.
 func (r *Reader) Quotas(ctx context.Context) (*snapshot.Quotas, error) {
-	list, err := r.client.Quotas(ctx)
+	list, err := r.beside.Quotas(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func compareParts(a, b snapshot.QuotaPart) int {
 // ACLs counts access control entries. One request.
 func (r *Reader) ACLs(ctx context.Context) (*snapshot.ACLs, error) {
 	out := &snapshot.ACLs{ReadAt: r.now(), Counts: map[snapshot.ACLKey]int{}}
-	counts, err := r.client.ACLCounts(ctx)
+	counts, err := r.beside.ACLCounts(ctx)
 	if errors.Is(err, kafka.ErrAuthorizerOff) {
 		out.AuthorizerOff = true
 		return out, nil
@@ -95,7 +95,7 @@ func enumName(s string) string {
 func (r *Reader) Transactions(ctx context.Context, t *snapshot.Topology, o *snapshot.Offsets) (*snapshot.Transactions, Failures, error) {
 	var failures Failures
 	brokers := upBrokers(t)
-	list, failed := r.client.Transactions(ctx, brokers)
+	list, failed := r.beside.Transactions(ctx, brokers)
 	if err := whole(failed, len(brokers)); err != nil {
 		return nil, nil, err
 	}
@@ -109,7 +109,7 @@ func (r *Reader) Transactions(ctx context.Context, t *snapshot.Topology, o *snap
 		}
 	}
 	stuck := leaders(t, func(topic *snapshot.Topic, p int32) bool { return Behind(o.Topic(topic.Name), p) })
-	producers, refused, failed2 := r.client.ActiveProducers(ctx, stuck)
+	producers, refused, failed2 := r.beside.ActiveProducers(ctx, stuck)
 	failures.brokers(failed2)
 	failures.partitions(refused)
 	out.Partitions = openTransactions(producers, ongoing, len(failed) == 0)

@@ -40,7 +40,11 @@ func (r *Reader) Groups(ctx context.Context, t *snapshot.Topology, previous *sna
 	// Commits first: they must be older than the end offsets of the same round.
 	gone := r.readCommits(ctx, t, out, index, &failures)
 	r.describe(ctx, out, index, &failures, gone, labels)
-	carryOver(out, index, previous, failed, gone)
+	answered := map[int32]bool{}
+	for _, id := range brokers {
+		answered[id] = failed[id] == nil
+	}
+	carryOver(out, index, previous, answered, gone)
 	out.RenamedLabels = labels
 	return out, failures, nil
 }
@@ -187,9 +191,10 @@ func clientIP(host string) string {
 }
 
 // carryOver takes groups from the previous round whose coordinator did not
-// answer: a paused broker must not make lag vanish and alerts resolve. They
-// are marked stale; how long they live is bounded by the part's age limit.
-func carryOver(out *snapshot.Groups, index map[string]*snapshot.Group, previous *snapshot.Groups, unlisted map[int32]error, stale map[string]bool) {
+// answer, or is dead while its successor still loads: a paused broker must not
+// make lag vanish and alerts resolve. They are marked stale; how long they live
+// is bounded by the part's age limit.
+func carryOver(out *snapshot.Groups, index map[string]*snapshot.Group, previous *snapshot.Groups, answered map[int32]bool, stale map[string]bool) {
 	if previous == nil {
 		return
 	}
@@ -202,7 +207,7 @@ func carryOver(out *snapshot.Groups, index map[string]*snapshot.Group, previous 
 			old.Stale, old.ReadAt = true, staleSince(&old, previous)
 			old.Coordinator = g.Coordinator
 			*g = old
-		case g == nil && unlisted[old.Coordinator] != nil:
+		case g == nil && !answered[old.Coordinator]:
 			old.Stale, old.ReadAt = true, staleSince(&old, previous)
 			extra = append(extra, old)
 		}

@@ -2,6 +2,7 @@ package gather
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/kafka-steward/kafka-steward/exporter/lag"
@@ -28,20 +29,24 @@ func (r *Reader) SeedHistory(ctx context.Context, t *snapshot.Topology, o *snaps
 		}
 	}
 	now := r.now()
-	times := make([]time.Time, len(seedAges))
-	ends := make(map[lag.TopicPartition][]int64, len(partitions))
+	points := make(map[lag.TopicPartition][]seed, len(partitions))
 	var failures Failures
-	for i, age := range seedAges {
-		times[i] = now.Add(-age)
-		failed := r.client.ListOffsets(ctx, a, kafka.AtTime(times[i].UnixMilli()), func(x kafka.OffsetResult) {
+	for _, age := range seedAges {
+		at := now.Add(-age)
+		failed := r.client.ListOffsets(ctx, a, kafka.AtTime(at.UnixMilli()), func(x kafka.OffsetResult) {
 			p := lag.TopicPartition{Topic: x.Topic, Partition: x.Partition}
 			end := x.Offset
 			if end < 0 {
 				// No record since then: the end already was where it is now.
 				end = snapshot.At(o.Topic(p.Topic).End, p.Partition)
 			}
-			if x.Err == nil && end >= 0 && len(ends[p]) == i {
-				ends[p] = append(ends[p], end)
+			if x.Err != nil || end < 0 {
+				return
+			}
+			points[p] = append(points[p], seed{at, end})
+			if x.Timestamp > at.UnixMilli() {
+				// The end stood there until the record that was found was written.
+				points[p] = append(points[p], seed{time.UnixMilli(x.Timestamp), end})
 			}
 		})
 		failures.brokers(failed)
@@ -49,16 +54,28 @@ func (r *Reader) SeedHistory(ctx context.Context, t *snapshot.Topology, o *snaps
 			break
 		}
 	}
-	for p, e := range ends {
-		tracker.Seed(p, times[:len(e)], e)
+	for p, seeds := range points {
+		slices.SortStableFunc(seeds, func(a, b seed) int { return a.at.Compare(b.at) })
+		times, ends := make([]time.Time, len(seeds)), make([]int64, len(seeds))
+		for i, s := range seeds {
+			times[i], ends[i] = s.at, s.end
+		}
+		tracker.Seed(p, times, ends)
 	}
 	return failures
 }
 
+// seed is where a partition's end was at a moment.
+type seed struct {
+	at  time.Time
+	end int64
+}
+
 // ExactSeconds replaces the estimate of lag in seconds by the timestamp of the
 // record at the committed offset, for the groups that the configuration names.
-// Requests: one Fetch per leader, times the groups that share a partition.
-func (r *Reader) ExactSeconds(ctx context.Context, t *snapshot.Topology, g *snapshot.Groups, l *snapshot.Lag) Failures {
+// What retention removed has no timestamp: the oldest record that is left is
+// read then. Requests: one Fetch per leader, times the groups that share a partition.
+func (r *Reader) ExactSeconds(ctx context.Context, t *snapshot.Topology, o *snapshot.Offsets, g *snapshot.Groups, l *snapshot.Lag) Failures {
 	type key struct {
 		topic     string
 		partition int32
@@ -95,6 +112,9 @@ func (r *Reader) ExactSeconds(ctx context.Context, t *snapshot.Topology, g *snap
 				offsets[id.topic] = map[int32]int64{}
 			}
 			offsets[id.topic][id.partition] = asked[id].Committed
+			if to := o.Topic(id.topic); to != nil {
+				offsets[id.topic][id.partition] = max(asked[id].Committed, snapshot.At(to.Start, id.partition))
+			}
 		}
 		times, failed := r.client.RecordTimes(ctx, a, offsets)
 		failures.brokers(failed)

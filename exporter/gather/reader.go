@@ -19,6 +19,8 @@ import (
 // other, each one not with itself.
 type Reader struct {
 	client *kafka.Client
+	// beside has connections of its own, for what may take long.
+	beside *kafka.Client
 	cfg    config.Cluster
 	now    func() time.Time
 
@@ -31,7 +33,7 @@ type Reader struct {
 
 // New makes a reader.
 func New(client *kafka.Client, cfg config.Cluster) *Reader {
-	r := &Reader{client: client, cfg: cfg, now: time.Now, resourceGroup: map[int32]string{}, dns: newResolver()}
+	r := &Reader{client: client, beside: client.Beside(), cfg: cfg, now: time.Now, resourceGroup: map[int32]string{}, dns: newResolver()}
 	for name, g := range cfg.ResourceGroups {
 		for _, b := range g.Brokers {
 			r.resourceGroup[b] = name

@@ -15,14 +15,19 @@ import (
 func (r *Reader) LogDirs(ctx context.Context, t *snapshot.Topology) (*snapshot.LogDirs, Failures, error) {
 	var failures Failures
 	brokers := upBrokers(t)
-	dirs, failed := r.client.LogDirs(ctx, brokers)
+	dirs, failed := r.beside.LogDirs(ctx, brokers)
 	if err := whole(failed, len(brokers)); err != nil {
 		return nil, nil, err
 	}
 	failures.brokers(failed)
 	out := &snapshot.LogDirs{ReadAt: r.now()}
 	for i := range t.Brokers {
-		if b := &t.Brokers[i]; !b.Up || failed[b.ID] != nil {
+		b := &t.Brokers[i]
+		if !b.Up {
+			// It holds replicas, so its directories are missing; nobody was asked.
+			failures.broker(b.ID, &kafka.BrokerDownError{Broker: b.ID})
+		}
+		if !b.Up || failed[b.ID] != nil {
 			out.Missing = append(out.Missing, b.ID)
 		}
 	}
@@ -76,12 +81,14 @@ func (r *Reader) logDir(d *kafka.LogDir, t *snapshot.Topology) snapshot.LogDir {
 	return out
 }
 
-// AddRemainingBytes tells for every move what its adding replicas still lack
+// WithRemainingBytes tells for every move what its adding replicas still lack
 // against the leader's replica. A replica that has no directory yet lacks all.
-func AddRemainingBytes(moves *snapshot.Reassignments, dirs *snapshot.LogDirs, t *snapshot.Topology) {
+// It returns a copy: moves may be published already.
+func WithRemainingBytes(moves *snapshot.Reassignments, dirs *snapshot.LogDirs, t *snapshot.Topology) *snapshot.Reassignments {
 	if moves == nil || dirs == nil {
-		return
+		return moves
 	}
+	moves = &snapshot.Reassignments{ReadAt: moves.ReadAt, Partitions: slices.Clone(moves.Partitions)}
 	for i := range moves.Partitions {
 		m := &moves.Partitions[i]
 		p := t.Topic(m.Topic).Partition(m.Partition)
@@ -97,6 +104,7 @@ func AddRemainingBytes(moves *snapshot.Reassignments, dirs *snapshot.LogDirs, t 
 			m.RemainingBytes += max(0, whole-max(0, dirs.ReplicaSize(b, m.Topic, m.Partition)))
 		}
 	}
+	return moves
 }
 
 // topicEntries are the topic configurations that rules and people ask for.
@@ -119,7 +127,7 @@ func (r *Reader) Configs(ctx context.Context, t *snapshot.Topology) (*snapshot.C
 	for i := range t.Topics {
 		names[i] = t.Topics[i].Name
 	}
-	results, err := r.client.TopicConfigs(ctx, names, topicEntries)
+	results, err := r.beside.TopicConfigs(ctx, names, topicEntries)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -133,7 +141,7 @@ func (r *Reader) Configs(ctx context.Context, t *snapshot.Topology) (*snapshot.C
 		out.Topics[c.Name] = topicConfig(c.Configs)
 		out.Throttles = append(out.Throttles, topicThrottles(c)...)
 	}
-	brokers, failed := r.client.BrokerConfigs(ctx, upBrokers(t), brokerEntries)
+	brokers, failed := r.beside.BrokerConfigs(ctx, upBrokers(t), brokerEntries)
 	failures.brokers(failed)
 	for _, id := range sortedKeys(brokers) {
 		out.Throttles = append(out.Throttles, brokerThrottles(id, brokers[id].Configs)...)

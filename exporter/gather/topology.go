@@ -3,6 +3,7 @@ package gather
 import (
 	"context"
 	"fmt"
+	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -158,21 +159,111 @@ func SameReassignments(a, b *snapshot.Reassignments) bool {
 
 // MarkReassigning enters the moves in flight into the topology, so that RF and
 // under-replication are told right while a partition has more replicas than
-// it is meant to have.
+// it is meant to have. Replica lists that do not hold what a move adds and
+// removes were read before it began or after it ended, and are right as they are.
 func MarkReassigning(t *snapshot.Topology, moves *snapshot.Reassignments) {
 	if moves == nil {
 		return
 	}
 	for _, m := range moves.Partitions {
-		if p := t.Topic(m.Topic).Partition(m.Partition); p != nil {
+		if p := t.Topic(m.Topic).Partition(m.Partition); p != nil && holds(p.Replicas, m.Adding) && holds(p.Replicas, m.Removing) {
 			p.Adding, p.Removing = m.Adding, m.Removing
+		}
+	}
+}
+
+func holds(all, some []int32) bool {
+	return !slices.ContainsFunc(some, func(x int32) bool { return !slices.Contains(all, x) })
+}
+
+// Unsettled tells whether a replica list may be that of a move which was over
+// before the moves were listed: it changed since the previous round (or, in the
+// first round, looks under-replicated), but no move is known.
+func Unsettled(t, previous *snapshot.Topology, moves *snapshot.Reassignments) bool {
+	for topic, p := range still(t, moves) {
+		if previous == nil {
+			if p.UnderReplicated() {
+				return true
+			}
+			continue
+		}
+		old := previous.Topic(topic.Name)
+		if old == nil || old.ID != topic.ID {
+			continue
+		}
+		if o := old.Partition(p.ID); o != nil && !slices.Equal(o.Replicas, p.Replicas) {
+			return true
+		}
+	}
+	return false
+}
+
+// MarkBegun marks the moves that began after the moves were listed, or were over
+// before while the broker that was asked had not heard of it: replica lists of
+// now that grew against an earlier reading.
+func MarkBegun(now, before *snapshot.Topology, moves *snapshot.Reassignments) {
+	for topic, p := range still(now, moves) {
+		old := before.Topic(topic.Name)
+		if p.Reassigning() || old == nil || old.ID != topic.ID {
+			continue
+		}
+		b := old.Partition(p.ID)
+		if b == nil || len(p.Replicas) <= len(b.Replicas) || !holds(p.Replicas, b.Replicas) {
+			continue
+		}
+		p.Adding = slices.DeleteFunc(slices.Clone(p.Replicas), func(r int32) bool { return slices.Contains(b.Replicas, r) })
+	}
+}
+
+// MarkEnded keeps the marks of moves that ended just now where the replica list
+// still is that of the move: brokers learn of the end later than the controller.
+func MarkEnded(t *snapshot.Topology, moves, previous *snapshot.Reassignments) {
+	if previous == nil || moves == previous {
+		return
+	}
+	listed := map[string]bool{}
+	for i := range moves.Partitions {
+		listed[partitionName(moves.Partitions[i].Topic, moves.Partitions[i].Partition)] = true
+	}
+	ended := &snapshot.Reassignments{}
+	for _, m := range previous.Partitions {
+		if !listed[partitionName(m.Topic, m.Partition)] {
+			ended.Partitions = append(ended.Partitions, m)
+		}
+	}
+	MarkReassigning(t, ended)
+}
+
+// still walks the partitions that are not listed as moving.
+func still(t *snapshot.Topology, moves *snapshot.Reassignments) iter.Seq2[*snapshot.Topic, *snapshot.Partition] {
+	type key struct {
+		topic     string
+		partition int32
+	}
+	moving := map[key]bool{}
+	if moves != nil {
+		for i := range moves.Partitions {
+			moving[key{moves.Partitions[i].Topic, moves.Partitions[i].Partition}] = true
+		}
+	}
+	return func(yield func(*snapshot.Topic, *snapshot.Partition) bool) {
+		for i := range t.Topics {
+			for j := range t.Topics[i].Partitions {
+				p := &t.Topics[i].Partitions[j]
+				if len(moving) > 0 && moving[key{t.Topics[i].Name, p.ID}] {
+					continue
+				}
+				if !yield(&t.Topics[i], p) {
+					return
+				}
+			}
 		}
 	}
 }
 
 // Quorum describes the KRaft metadata quorum; nil in ZooKeeper mode. One request.
 func (r *Reader) Quorum(ctx context.Context) (*snapshot.Quorum, error) {
-	q, err := r.client.Quorum(ctx)
+	q, err := r.beside.Quorum(ctx)
 	if err != nil {
 		return nil, err
 	}

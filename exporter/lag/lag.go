@@ -385,10 +385,14 @@ func uncommittedRecords(topic *snapshot.Topic, o *snapshot.TopicOffsets, committ
 	return sum
 }
 
-// Resolve computes seconds of truncated partitions again after Seed.
-func (t *Tracker) Resolve(l *snapshot.Lag) {
+// Resolve computes seconds of truncated partitions again after Seed, in the
+// result of the last Compute. That of stale groups is an earlier one and stays.
+func (t *Tracker) Resolve(l *snapshot.Lag, groups *snapshot.Groups) {
 	tick := t.tick(l.ComputedAt)
 	for i := range l.Groups {
+		if groups.Groups[i].Stale {
+			continue
+		}
 		for j := range l.Groups[i].Topics {
 			tl := &l.Groups[i].Topics[j]
 			h := t.partitions[tl.Topic]

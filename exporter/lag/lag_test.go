@@ -185,7 +185,7 @@ func TestSeconds(t *testing.T) {
 	}
 	// Resolve does the same for a lag that is computed already.
 	l.Groups[0].Topics[0].Partitions[0].Seconds, l.Groups[0].Topics[0].Partitions[0].Truncated = 1, true
-	s.tracker.Resolve(l)
+	s.tracker.Resolve(l, &s.groups)
 	if p := only(t, l); p.Seconds != 660 || p.Truncated {
 		t.Errorf("resolved: %+v", p)
 	}
@@ -207,10 +207,13 @@ func TestStaleGroupsKeepTheirLag(t *testing.T) {
 	o.End[0] = 100
 	g := s.group("g1", "orders", 0, 90)
 	first := s.round(time.Second)
+	want := only(t, first)
 	g.Stale = true
 	o.End[0] = 5000
 	for range 3 {
-		if diff := cmp.Diff(first.Groups[0], s.round(time.Minute).Groups[0]); diff != "" {
+		l := s.round(time.Minute)
+		s.tracker.Resolve(l, &s.groups)
+		if diff := cmp.Diff(want, only(t, l)); diff != "" || !want.Truncated {
 			t.Error(diff)
 		}
 	}

@@ -18,15 +18,21 @@ type offsetKind struct {
 }
 
 var (
-	stableKind = offsetKind{"stable_offsets", kafka.StableOffsets,
+	stableKind = offsetKind{
+		"stable_offsets", kafka.StableOffsets,
 		func(o *snapshot.Offsets) *time.Time { return &o.StableReadAt },
-		func(o *snapshot.TopicOffsets) []int64 { return o.Stable }}
-	startKind = offsetKind{"start_offsets", kafka.StartOffsets,
+		func(o *snapshot.TopicOffsets) []int64 { return o.Stable },
+	}
+	startKind = offsetKind{
+		"start_offsets", kafka.StartOffsets,
 		func(o *snapshot.Offsets) *time.Time { return &o.StartReadAt },
-		func(o *snapshot.TopicOffsets) []int64 { return o.Start }}
-	lastRecordKind = offsetKind{"last_record", kafka.MaxTimestamp,
+		func(o *snapshot.TopicOffsets) []int64 { return o.Start },
+	}
+	lastRecordKind = offsetKind{
+		"last_record", kafka.MaxTimestamp,
 		func(o *snapshot.Offsets) *time.Time { return &o.LastRecordReadAt },
-		func(o *snapshot.TopicOffsets) []int64 { return o.LastRecord }}
+		func(o *snapshot.TopicOffsets) []int64 { return o.LastRecord },
+	}
 )
 
 func (m *Monitor) readKind(ctx context.Context, collector string, spec kafka.OffsetSpec, topo *snapshot.Topology) (values map[string][]int64, f gather.Failures, err error) {

@@ -31,18 +31,21 @@ func (m *Monitor) round(ctx context.Context) bool {
 	next.offsets, err = m.readOffsets(ctx, topo, &old, &failures)
 	gather.MarkUnreachable(topo, failures...)
 	switch {
-	case !groupsRead || err != nil:
+	case !groupsRead, err != nil && m.fresh(old.lag):
 		// Commits and ends only make lag together. What was known stays, as old
 		// as it is, until it is too old to be shown.
 		next.groups, next.lag = old.groups, old.lag
 		if err != nil {
 			next.offsets = old.offsets
 		}
+	case err != nil:
+		// Ends cannot be read for long, or at all: groups go on without lag.
+		next.offsets = old.offsets
 	case next.groups != nil && next.offsets != nil:
 		next.lag = m.tracker.Compute(time.Now(), topo, next.offsets, next.groups)
 		m.sharpen(ctx, &next)
 	}
-	gather.AddRemainingBytes(moves, old.logDirs, topo)
+	next.reassignments = gather.WithRemainingBytes(moves, old.logDirs, topo)
 	m.publish(func(p *parts) {
 		p.topology, p.reassignments = next.topology, next.reassignments
 		p.offsets = next.offsets
@@ -51,6 +54,11 @@ func (m *Monitor) round(ctx context.Context) bool {
 	})
 	m.ended(ctx, nil)
 	return true
+}
+
+// fresh tells whether lag is known and young enough to be shown.
+func (m *Monitor) fresh(l *snapshot.Lag) bool {
+	return l != nil && time.Since(l.ComputedAt) <= m.cfg.Limit(m.cfg.Collector("groups").Interval)
 }
 
 // ended records how the round went and wakes those who wait for it.
@@ -128,12 +136,16 @@ func (m *Monitor) readTopology(ctx context.Context, old *parts) (topo *snapshot.
 		if moves = old.reassignments; moves != nil && time.Since(moves.ReadAt) > m.cfg.Limit(m.cfg.Collector("reassignments").Interval) {
 			moves = nil
 		}
-	} else if !gather.SameReassignments(moves, old.reassignments) && old.reassignments != nil {
+	} else if old.reassignments != nil && !gather.SameReassignments(moves, old.reassignments) || gather.Unsettled(topo, old.topology, moves) {
 		// Moves began or ended just now: read the replica lists again, so that
 		// both tell of the same moment and no move looks like under-replication.
+		before := topo
 		if err := read(); err != nil {
 			return nil, nil, err
 		}
+		gather.MarkEnded(topo, moves, old.reassignments)
+		gather.MarkBegun(topo, before, moves)
+		gather.MarkBegun(topo, old.topology, moves)
 	}
 	gather.MarkReassigning(topo, moves)
 	return topo, moves, nil
@@ -190,10 +202,10 @@ func (m *Monitor) sharpen(ctx context.Context, p *parts) {
 	if n := min(len(m.unseeded), maxSeeds); n > 0 {
 		m.reporter.report("lag history", m.reader.SeedHistory(ctx, p.topology, p.offsets, m.tracker, m.unseeded[:n]), nil)
 		m.unseeded = slices.Delete(m.unseeded, 0, n)
-		m.tracker.Resolve(p.lag)
+		m.tracker.Resolve(p.lag, p.groups)
 	}
 	if m.cfg.Lag.ExactGroups != nil {
-		m.reporter.report("exact lag", m.reader.ExactSeconds(ctx, p.topology, p.groups, p.lag), nil)
+		m.reporter.report("exact lag", m.reader.ExactSeconds(ctx, p.topology, p.offsets, p.groups, p.lag), nil)
 	}
 }
 

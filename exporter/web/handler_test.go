@@ -164,8 +164,10 @@ func TestLandingPage(t *testing.T) {
 
 func sample() fakeCluster {
 	return fakeCluster{name: `<b>&"prod"`, tried: true, detail: "collecting <script>alert(1)</script>", snap: &snapshot.Cluster{
-		Topology: &snapshot.Topology{ClusterID: "abc", Mode: "kraft", Brokers: make([]snapshot.Broker, 3),
-			Topics: []snapshot.Topic{{Name: "t", Partitions: make([]snapshot.Partition, 6)}}},
+		Topology: &snapshot.Topology{
+			ClusterID: "abc", Mode: "kraft", Brokers: make([]snapshot.Broker, 3),
+			Topics: []snapshot.Topic{{Name: "t", Partitions: make([]snapshot.Partition, 6)}},
+		},
 		Collectors: []snapshot.CollectorStatus{
 			{
 				Name: "groups", Success: true, Partial: true, Duration: 1500 * time.Millisecond, Interval: 15 * time.Second,
@@ -186,8 +188,10 @@ func TestStatusPageEscapes(t *testing.T) {
 			t.Errorf("the page holds %s as it came", evil)
 		}
 	}
-	for _, want := range []string{"&lt;b&gt;&amp;&#34;prod&#34;", "&lt;i&gt;refused", "kraft mode", "cluster id abc", "3 brokers", "1 topics", "6 partitions",
-		"2026-10-01 11:59:50", "10s", "1.5s", "network: 3", "never", "waiting", "partial"} {
+	for _, want := range []string{
+		"&lt;b&gt;&amp;&#34;prod&#34;", "&lt;i&gt;refused", "kraft mode", "cluster id abc", "3 brokers", "1 topics", "6 partitions",
+		"2026-10-01 11:59:50", "10s", "1.5s", "network: 3", "never", "waiting", "partial",
+	} {
 		if !strings.Contains(body, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -10,8 +10,6 @@ import (
 
 	"github.com/IBM/sarama"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/kafka-steward/kafka-steward/internal/kafka/connect"
 )
@@ -34,9 +32,11 @@ type Client struct {
 	seeds   []*conn
 	brokers map[int32]*conn
 	next    int
-
-	kgoMu sync.Mutex
-	kgo   *kgo.Client
+	// controller is what Metadata told last.
+	controller int32
+	// parent is the client that this one stands beside, children those beside it.
+	parent   *Client
+	children []*Client
 }
 
 // Option changes a Client.
@@ -65,6 +65,7 @@ func New(connector *connect.Connector, opts ...Option) *Client {
 		softwareVersion: "dev",
 		chunk:           500,
 		brokers:         map[int32]*conn{},
+		controller:      -1,
 	}
 	for _, o := range opts {
 		o(c)
@@ -75,6 +76,19 @@ func New(connector *connect.Connector, opts ...Option) *Client {
 	return c
 }
 
+// Beside returns a client with connections of its own to the brokers that this
+// one learns of. A broker answers the requests of a connection one after
+// another: what takes long (log directories of thousands of partitions) must
+// not hold up what is read every few seconds. It is closed with this one.
+func (c *Client) Beside() *Client {
+	b := New(c.connector, WithObserver(c.observe), WithRequestTimeout(c.requestTimeout), WithRetryAfter(c.retryAfter), WithGroupsPerRequest(c.chunk))
+	b.parent = c
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.children = append(c.children, b)
+	return b
+}
+
 // Close closes all connections; the client cannot be used any more.
 func (c *Client) Close() {
 	c.mu.Lock()
@@ -82,22 +96,24 @@ func (c *Client) Close() {
 	for _, b := range c.brokers {
 		conns = append(conns, b)
 	}
+	children := slices.Clone(c.children)
 	c.mu.Unlock()
+	for _, b := range children {
+		b.Close()
+	}
 	for _, b := range conns {
 		b.close()
 	}
-	c.kgoMu.Lock()
-	defer c.kgoMu.Unlock()
-	if c.kgo != nil {
-		c.kgo.Close()
-		c.kgo = nil
-	}
 }
 
-// learn takes over the brokers' addresses from a Metadata answer.
-func (c *Client) learn(brokers []*sarama.Broker) {
+// learn takes over controller and brokers' addresses from a Metadata answer.
+func (c *Client) learn(controller int32, brokers []*sarama.Broker) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, b := range c.children {
+		b.learn(controller, brokers)
+	}
+	c.controller = controller
 	alive := make(map[int32]bool, len(brokers))
 	for _, b := range brokers {
 		alive[b.ID()] = true
@@ -252,73 +268,4 @@ func each(brokers []int32, f func(id int32) error) map[int32]error {
 	}
 	wg.Wait()
 	return failed
-}
-
-// franz returns the franz-go client for what sarama lacks, made when first needed.
-func (c *Client) franz() (*kgo.Client, error) {
-	c.kgoMu.Lock()
-	defer c.kgoMu.Unlock()
-	if c.kgo != nil {
-		return c.kgo, nil
-	}
-	opts, err := c.connector.Kgo()
-	if err != nil {
-		return nil, err
-	}
-	cl, err := kgo.NewClient(append(opts, kgo.RequestRetries(1), kgo.RetryTimeout(c.requestTimeout))...)
-	if err != nil {
-		return nil, err
-	}
-	c.kgo = cl
-	return cl, nil
-}
-
-// raw sends a kmsg request to one broker, or to the controller or any other
-// for broker < 0.
-func raw[T kmsg.Response](ctx context.Context, c *Client, broker int32, req kmsg.Request) (T, error) {
-	var none T
-	name := kmsg.NameForKey(req.Key())
-	var b *conn
-	if broker >= 0 {
-		if b = c.broker(broker); b == nil {
-			return none, &BrokerDownError{Broker: broker}
-		}
-		if err := b.recentFailure(); err != nil {
-			return none, err
-		}
-	}
-	cl, err := c.franz()
-	if err != nil {
-		return none, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout)
-	defer cancel()
-	start := time.Now()
-	var res kmsg.Response
-	if b == nil {
-		res, err = cl.Request(ctx, req)
-	} else {
-		// Once more if an idle connection turns out to be closed.
-		res, err = cl.Broker(int(broker)).RetriableRequest(ctx, req)
-	}
-	took := time.Since(start)
-	class := Classify(err)
-	if b != nil && class == connect.ClassTimeout && took >= min(c.requestTimeout/2, time.Second) {
-		b.fail(err)
-	}
-	c.observe(name, class, took)
-	if err != nil {
-		return none, fmt.Errorf("%s on %s: %w", name, brokerName(broker), err)
-	}
-	return res.(T), nil
-}
-
-// rawWhoever sends a kmsg request that is meant for the controller. In KRaft
-// mode every broker passes it on, so that none is needed in particular.
-func rawWhoever[T kmsg.Response](ctx context.Context, c *Client, req kmsg.Request) (T, error) {
-	if !c.offersQuorum() {
-		return raw[T](ctx, c, -1, req)
-	}
-	brokers := slices.DeleteFunc(c.candidates(), func(b *conn) bool { return b.id < 0 })
-	return oneOf(ctx, brokers, func(ctx context.Context, b *conn) (T, error) { return raw[T](ctx, c, b.id, req) })
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/IBM/sarama"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/kafka-steward/kafka-steward/internal/kafka/connect"
 )
@@ -31,6 +32,15 @@ type conn struct {
 	failedAt time.Time
 	failure  error
 	closed   bool
+	// kgo is for what sarama lacks, passing for what the broker passes on; nil
+	// until needed.
+	kgo, passing *kgo.Client
+}
+
+// fair tells whether a broker that did not answer had time enough: who had
+// hardly any left of its round says nothing about the broker.
+func (c *Client) fair(waited time.Duration) bool {
+	return waited >= min(c.requestTimeout/2, time.Second)
 }
 
 // ask runs one request on the broker, within ctx and the request timeout.
@@ -69,8 +79,7 @@ func ask[T any](ctx context.Context, c *conn, a api, request func(*sarama.Broker
 	took := time.Since(start)
 	if errors.Is(got.err, context.DeadlineExceeded) {
 		got.err = fmt.Errorf("no answer within %s: %w", took.Round(time.Millisecond), context.DeadlineExceeded)
-		// Who had hardly any time left of its round says nothing about the broker.
-		if took >= min(c.c.requestTimeout/2, time.Second) {
+		if c.c.fair(took) {
 			c.fail(got.err)
 		}
 	}
@@ -239,19 +248,23 @@ func (c *conn) drop(l *link, cause error, failed bool) {
 // close ends the connection for good.
 func (c *conn) close() {
 	c.mu.Lock()
-	l := c.link
-	c.link, c.closed = nil, true
+	l, clients := c.link, []*kgo.Client{c.kgo, c.passing}
+	c.link, c.kgo, c.passing, c.closed = nil, nil, nil, true
 	c.mu.Unlock()
 	l.close()
+	for _, k := range clients {
+		if k != nil {
+			go k.Close() // it may wait for a dial
+		}
+	}
 }
 
-// offered returns what the broker accepts of an API; known is false before the
+// lastVersions returns what the broker last said it accepts; nil before the
 // first connection.
-func (c *conn) offered(key int16) (r versionRange, ok, known bool) {
+func (c *conn) lastVersions() map[int16]versionRange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r, ok = c.versions[key]
-	return r, ok, c.versions != nil
+	return c.versions
 }
 
 func (c *conn) String() string {

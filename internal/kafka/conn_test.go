@@ -2,11 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"net"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -316,100 +311,5 @@ func TestLateAnswerIsNotTakenForAnother(t *testing.T) {
 			return false, errText(failed[1])
 		}
 		return cmp.Equal(map[int32]int64{0: 100, 1: 101, 2: 102}, got), "wrong answers"
-	})
-}
-
-func TestIPv6(t *testing.T) {
-	if !kafkatest.HasIPv6() {
-		t.Skip("this machine has no IPv6 loopback")
-	}
-	c := three(t, fake.WithIPv6())
-	cl, _ := clientOf(t, c)
-	md, err := cl.Metadata(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range md.Brokers {
-		host, _, err := net.SplitHostPort(b.Addr)
-		if err != nil || host != "::1" || b.Addr != c.Addr(b.ID) {
-			t.Errorf("broker %d has the address %q, want %q", b.ID, b.Addr, c.Addr(b.ID))
-		}
-	}
-	if gs, failed := cl.ListGroups(t.Context(), allBrokers); len(gs) != 3 || len(failed) > 0 {
-		t.Errorf("groups %v, failed %v", gs, failed)
-	}
-}
-
-// A wrong password is told as such for sarama's and for franz-go's requests,
-// is never in an error, and a corrected file is used without a restart.
-func TestWrongPassword(t *testing.T) {
-	c := three(t, fake.WithUsers(map[string]string{"alice": "right-secret"}))
-	file := filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(file, []byte("wrong-secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	rec := &recorder{}
-	cl := New(connectorFor(t, c, func(cfg *connect.Config) {
-		cfg.SASL = &connect.SASL{Mechanism: "PLAIN", Username: "alice", PasswordFile: file}
-	}), WithObserver(rec.observe), WithRetryAfter(10*time.Millisecond))
-	t.Cleanup(cl.Close)
-	_, err := cl.Metadata(t.Context(), nil)
-	if Classify(err) != connect.ClassAuth || strings.Contains(errText(err), "wrong-secret") {
-		t.Errorf("Metadata: class %q, %v", Classify(err), err)
-	}
-	_, err = cl.Reassignments(t.Context())
-	if Classify(err) != connect.ClassAuth || strings.Contains(errText(err), "wrong-secret") {
-		t.Errorf("Reassignments: class %q, %v", Classify(err), err)
-	}
-	for k := range rec.counts() {
-		if k.class != connect.ClassAuth && k.api != "ApiVersions" {
-			t.Errorf("counted %+v, want class auth only", k)
-		}
-	}
-	if err := os.WriteFile(file, []byte("right-secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	kafkatest.WaitFor(t, "the right password to be used", 10*time.Second, func(ctx context.Context) (bool, string) {
-		if _, err := cl.Metadata(ctx, nil); err != nil {
-			return false, err.Error()
-		}
-		_, err := cl.Reassignments(ctx)
-		return err == nil, errText(err)
-	})
-}
-
-// Everything at once, while brokers fail and come back: nothing races, every
-// call ends, and in the end all is well.
-func TestConcurrentUse(t *testing.T) {
-	c := three(t)
-	cl, _ := clientOf(t, c, WithRequestTimeout(200*time.Millisecond), WithRetryAfter(time.Millisecond))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	var wg sync.WaitGroup
-	for _, f := range []func(){
-		func() { _, _ = cl.Metadata(ctx, nil) },
-		func() { _, _ = cl.ListGroups(ctx, allBrokers) },
-		func() { _, _ = endOffsets(ctx, cl, orders()) },
-		func() { _, _ = cl.LogDirs(ctx, allBrokers) },
-		func() { _, _ = cl.CommittedOffsets(ctx, map[int32][]string{1: {"g1"}, 2: {"g2"}, 3: {"g3"}}) },
-		func() { _, _ = cl.Reassignments(ctx) },
-		func() { _, _ = cl.Quorum(ctx) },
-		func() { c.DropConnections(2) },
-		func() { c.BlackHole(3); runtime.Gosched(); c.Restore(3) },
-		func() { c.StopBroker(1); _ = c.StartBroker(1) },
-	} {
-		wg.Go(func() {
-			for ctx.Err() == nil {
-				f()
-			}
-		})
-	}
-	wg.Wait()
-	if err := c.StartBroker(1); err != nil {
-		t.Fatal(err)
-	}
-	kafkatest.WaitFor(t, "all brokers to answer", 20*time.Second, func(ctx context.Context) (bool, string) {
-		got, failed := endOffsets(ctx, cl, orders())
-		return len(got) == 3, errText(errors.Join(failed[1], failed[2], failed[3]))
 	})
 }

@@ -117,7 +117,7 @@ func (c *Client) Quorum(ctx context.Context) (*Quorum, error) {
 	t.Topic = metadataTopic
 	t.Partitions = append(t.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, t)
-	res, err := rawWhoever[*kmsg.DescribeQuorumResponse](ctx, c, req)
+	res, err := rawController[*kmsg.DescribeQuorumResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
 	}

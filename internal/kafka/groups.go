@@ -279,7 +279,7 @@ func (c *Client) batchesGroups(broker int32) bool {
 	if b == nil {
 		return true
 	}
-	r, ok, _ := b.offered(apiOffsetFetch.key)
+	r, ok := b.lastVersions()[apiOffsetFetch.key]
 	return !ok || r.max >= 8
 }
 

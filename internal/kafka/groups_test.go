@@ -15,14 +15,6 @@ import (
 	"github.com/kafka-steward/kafka-steward/internal/kafkatest/fake"
 )
 
-func groupIDs(gs []ListedGroup) []string {
-	var ids []string
-	for _, g := range gs {
-		ids = append(ids, g.ID)
-	}
-	return ids
-}
-
 func TestListGroupsTellsTypeAndState(t *testing.T) {
 	c := three(t)
 	c.Update(func(s *fake.State) {

@@ -56,7 +56,7 @@ func (c *Client) Metadata(ctx context.Context, topics []string) (*Metadata, erro
 	if err != nil {
 		return nil, err
 	}
-	c.learn(res.Brokers)
+	c.learn(res.ControllerID, res.Brokers)
 	md := &Metadata{ControllerID: res.ControllerID, KRaft: c.offersQuorum(), Topics: make([]Topic, 0, len(res.Topics))}
 	if res.ClusterID != nil {
 		md.ClusterID = *res.ClusterID
@@ -94,6 +94,9 @@ func convertTopic(t *sarama.TopicMetadata) Topic {
 // offersQuorum tells whether any broker that was connected to offers
 // DescribeQuorum, which only brokers in KRaft mode do.
 func (c *Client) offersQuorum() bool {
+	if c.parent != nil {
+		return c.parent.offersQuorum()
+	}
 	c.mu.Lock()
 	conns := slices.Clone(c.seeds)
 	for _, b := range c.brokers {
@@ -101,7 +104,7 @@ func (c *Client) offersQuorum() bool {
 	}
 	c.mu.Unlock()
 	for _, b := range conns {
-		if _, ok, _ := b.offered(keyDescribeQuorum); ok {
+		if _, ok := b.lastVersions()[keyDescribeQuorum]; ok {
 			return true
 		}
 	}

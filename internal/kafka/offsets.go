@@ -54,8 +54,8 @@ func (a Assignment) brokers() []int32 {
 	return ids
 }
 
-// OffsetResult is the answer for one partition. Timestamp is in Unix
-// milliseconds, -1 unless the spec was MaxTimestamp.
+// OffsetResult is the answer for one partition. Timestamp is that of the
+// record found by AtTime or MaxTimestamp in Unix milliseconds, else -1.
 type OffsetResult struct {
 	Topic     string
 	Partition int32

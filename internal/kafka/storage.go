@@ -94,7 +94,7 @@ func (c *Client) Reassignments(ctx context.Context) ([]Reassignment, error) {
 	req := kmsg.NewPtrListPartitionReassignmentsRequest()
 	req.Topics = nil
 	req.TimeoutMillis = int32(c.requestTimeout.Milliseconds())
-	res, err := rawWhoever[*kmsg.ListPartitionReassignmentsResponse](ctx, c, req)
+	res, err := rawController[*kmsg.ListPartitionReassignmentsResponse](ctx, c, req)
 	if err != nil {
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func listedBrokers(ctx context.Context, cl *kgo.Client) ([]int, error) {
 	req.Topics = []kmsg.MetadataRequestTopic{}
 	res, err := seed.Request(ctx, req)
 	if err != nil {
-		return nil, fmt.Errorf("Metadata: %w", err)
+		return nil, fmt.Errorf("reading metadata: %w", err)
 	}
 	meta := res.(*kmsg.MetadataResponse)
 	if meta.ControllerID < 0 {

@@ -105,7 +105,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("brokers (%d), ZooKeepers (%d) and log directories (%d) must be at least 1", o.Brokers, o.ZooKeepers, o.LogDirs)
 	}
 	if o.Mode == ZK28 && o.OAuth != nil && o.OAuth.JWKSURL != "" {
-		return o, errors.New("Kafka 2.8 has no validator of signed OAUTHBEARER tokens: leave OAuth.JWKSURL empty or use a newer mode")
+		return o, errors.New("mode zk28: its Kafka 2.8 has no validator of signed OAUTHBEARER tokens: leave OAuth.JWKSURL empty or use a newer mode")
 	}
 	for id := range o.BrokerProperties {
 		if id < 1 || id > o.Brokers {

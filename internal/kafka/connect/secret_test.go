@@ -70,9 +70,19 @@ func TestLeaksFindsSecrets(t *testing.T) {
 func TestSecretFromFile(t *testing.T) {
 	dir := t.TempDir()
 	for _, test := range []struct{ content, want string }{
-		{"p#1\n", "p#1"}, {"p#1\r\n", "p#1"}, {"p#1", "p#1"}, {"p#1\n\n", "p#1\n"}, {"p#1\n\r\n", "p#1\n"},
-		{" p \n", " p "}, {"p\r", "p\r"}, {"a=b", "a=b"}, {"a%41", "a%41"}, {`q"w\`, `q"w\`}, {trickySecret + "\n", trickySecret},
-		{"\xff\xfe\n", "\xff\xfe"}, {"\ufeffp\n", "\ufeffp"},
+		{"p#1\n", "p#1"},
+		{"p#1\r\n", "p#1"},
+		{"p#1", "p#1"},
+		{"p#1\n\n", "p#1\n"},
+		{"p#1\n\r\n", "p#1\n"},
+		{" p \n", " p "},
+		{"p\r", "p\r"},
+		{"a=b", "a=b"},
+		{"a%41", "a%41"},
+		{`q"w\`, `q"w\`},
+		{trickySecret + "\n", trickySecret},
+		{"\xff\xfe\n", "\xff\xfe"},
+		{"\ufeffp\n", "\ufeffp"},
 	} {
 		path := writeFile(t, dir, "secret", test.content)
 		got, err := secretSource{field: "sasl.password", file: path}.read()

@@ -135,8 +135,10 @@ func fillSample(s *State) {
 		{ResourceType: 2, ResourceName: "orders", PatternType: 3, Principal: "User:alice", Host: "*", Operation: 3, Permission: 3},
 		{ResourceType: 2, ResourceName: "ord", PatternType: 4, Principal: "User:bob", Host: "*", Operation: 4, Permission: 2},
 	}
-	s.Transactions["tx-1"] = &Transaction{ID: "tx-1", Coordinator: 2, State: "Ongoing", ProducerID: 77, ProducerEpoch: 3,
-		TimeoutMillis: 60000, StartMillis: 1_700_000_000_000, Partitions: []TopicPartitions{{"orders", []int32{0}}}}
+	s.Transactions["tx-1"] = &Transaction{
+		ID: "tx-1", Coordinator: 2, State: "Ongoing", ProducerID: 77, ProducerEpoch: 3,
+		TimeoutMillis: 60000, StartMillis: 1_700_000_000_000, Partitions: []TopicPartitions{{"orders", []int32{0}}},
+	}
 	orders.Partitions[0].Producers = []Producer{{ID: 77, Epoch: 3, LastSequence: 8, LastTimestamp: 1_999_999, TxnStartOffset: 95}}
 	s.Quorum.HighWatermark = 500
 	s.Quorum.Voters[0].LogEndOffset = 501

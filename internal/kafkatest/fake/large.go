@@ -46,8 +46,11 @@ func DefaultLargeSpec() LargeSpec {
 func (s *LargeSpec) setDefaults() {
 	d := DefaultLargeSpec()
 	for _, f := range []struct{ v, def *int }{
-		{&s.Brokers, &d.Brokers}, {&s.Topics, &d.Topics}, {&s.Partitions, &d.Partitions},
-		{&s.ReplicationFactor, &d.ReplicationFactor}, {&s.LogDirs, &d.LogDirs},
+		{&s.Brokers, &d.Brokers},
+		{&s.Topics, &d.Topics},
+		{&s.Partitions, &d.Partitions},
+		{&s.ReplicationFactor, &d.ReplicationFactor},
+		{&s.LogDirs, &d.LogDirs},
 	} {
 		if *f.v == 0 {
 			*f.v = *f.def

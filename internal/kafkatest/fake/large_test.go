@@ -13,8 +13,10 @@ import (
 )
 
 func smallSpec() LargeSpec {
-	return LargeSpec{Seed: 7, Brokers: 6, Topics: 20, Partitions: 300, ReplicationFactor: 3, Groups: 40, Commits: 900,
-		MembersPerGroup: 3, LogDirs: 2, ConsumerPercent: 50, Leaderless: 4, UnderReplicated: 5, OfflineLogDirs: 1, Reassigning: 3, OrphanedCommits: 6}
+	return LargeSpec{
+		Seed: 7, Brokers: 6, Topics: 20, Partitions: 300, ReplicationFactor: 3, Groups: 40, Commits: 900,
+		MembersPerGroup: 3, LogDirs: 2, ConsumerPercent: 50, Leaderless: 4, UnderReplicated: 5, OfflineLogDirs: 1, Reassigning: 3, OrphanedCommits: 6,
+	}
 }
 
 func TestLargeMatchesItsSpec(t *testing.T) {

@@ -115,7 +115,8 @@ func TestSaramaOffsetFetch(t *testing.T) {
 		t.Errorf("gone-0 = %+v", b)
 	}
 	many := must(admin.ListConsumerGroupOffsetsBatch(map[string]map[string][]int32{
-		"classic": {"orders": {0, 2}}, "next": nil, "unheard-of": nil}))(t)
+		"classic": {"orders": {0, 2}}, "next": nil, "unheard-of": nil,
+	}))(t)
 	if b := many["classic"].Blocks["orders"][2]; b.Offset != -1 || b.Err != sarama.ErrNoError {
 		t.Errorf("classic orders-2 = %+v", b)
 	}
@@ -155,12 +156,19 @@ func TestSaramaConfigsReassignmentsQuotasACLs(t *testing.T) {
 	c := sample(t)
 	c.Update(func(s *State) { s.Brokers[2].Configs["log.retention.ms"] = Value("9") })
 	admin := saramaAdmin(t, c)
-	entries := must(admin.DescribeConfig(sarama.ConfigResource{Type: sarama.TopicResource, Name: "orders"}))(t)
+	described := must(admin.DescribeConfigs([]*sarama.ConfigResource{
+		{Type: sarama.TopicResource, Name: "orders"}, {Type: sarama.BrokerResource, Name: "2"},
+	}, sarama.DescribeConfigsOptions{}))(t)
+	configs := map[string][]sarama.ConfigEntry{}
+	for _, d := range described {
+		configs[d.Name] = d.Configs
+	}
+	entries := configs["orders"]
 	i := slices.IndexFunc(entries, func(e sarama.ConfigEntry) bool { return e.Name == "retention.ms" })
 	if i < 0 || entries[i].Value != "1000" || entries[i].Source != sarama.SourceTopic {
 		t.Errorf("entries = %+v", entries)
 	}
-	broker := must(admin.DescribeConfig(sarama.ConfigResource{Type: sarama.BrokerResource, Name: "2"}))(t)
+	broker := configs["2"]
 	if len(broker) != 1 || broker[0].Value != "9" {
 		t.Errorf("broker 2 = %+v", broker)
 	}
@@ -174,8 +182,10 @@ func TestSaramaConfigsReassignmentsQuotasACLs(t *testing.T) {
 	if len(quotas) != 2 || quotas[0].Values["producer_byte_rate"] != 1000 {
 		t.Errorf("quotas = %+v", quotas)
 	}
-	acls := must(admin.ListAcls(sarama.AclFilter{ResourceType: sarama.AclResourceAny, ResourcePatternTypeFilter: sarama.AclPatternAny,
-		Operation: sarama.AclOperationAny, PermissionType: sarama.AclPermissionAny}))(t)
+	acls := must(admin.ListAcls(sarama.AclFilter{
+		ResourceType: sarama.AclResourceAny, ResourcePatternTypeFilter: sarama.AclPatternAny,
+		Operation: sarama.AclOperationAny, PermissionType: sarama.AclPermissionAny,
+	}))(t)
 	if len(acls) != 2 || acls[0].Acls[0].Principal != "User:alice" {
 		t.Errorf("acls = %+v", acls)
 	}
@@ -193,7 +203,8 @@ func TestSaramaTransactions(t *testing.T) {
 		t.Errorf("tx-1 = %+v", s)
 	}
 	p := must(saramaBroker(t, c, 1).DescribeProducers(&sarama.DescribeProducersRequest{
-		Topics: []sarama.DescribeProducersRequestTopic{{Name: "orders", PartitionIndexes: []int32{0}}}}))(t)
+		Topics: []sarama.DescribeProducersRequestTopic{{Name: "orders", PartitionIndexes: []int32{0}}},
+	}))(t)
 	if a := p.Topics[0].Partitions[0].ActiveProducers; len(a) != 1 || a[0].ProducerID != 77 {
 		t.Errorf("producers = %+v", a)
 	}

@@ -210,8 +210,10 @@ func (s *State) AddTopic(name string, partitions, replicationFactor int) *Topic 
 				dirs[0].Replicas = append(dirs[0].Replicas, Replica{Topic: name, Partition: int32(p)})
 			}
 		}
-		t.Partitions[p] = Partition{Leader: replicas[0], Replicas: replicas, ISR: slices.Clone(replicas),
-			FirstTimestamp: -1, MaxTimestamp: -1}
+		t.Partitions[p] = Partition{
+			Leader: replicas[0], Replicas: replicas, ISR: slices.Clone(replicas),
+			FirstTimestamp: -1, MaxTimestamp: -1,
+		}
 	}
 	s.Topics[name] = t
 	return t

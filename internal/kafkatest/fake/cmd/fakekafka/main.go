@@ -155,8 +155,10 @@ func command(c *fake.Cluster, line string, out io.Writer) error {
 		return nil
 	case "stats":
 		cs := c.CacheStats()
-		s := stats{Requests: map[string]int{}, CPUSeconds: fake.ProcessCPU().Seconds(),
-			CacheHits: cs.Hits, CacheMiss: cs.Misses, CacheBytes: cs.Bytes}
+		s := stats{
+			Requests: map[string]int{}, CPUSeconds: fake.ProcessCPU().Seconds(),
+			CacheHits: cs.Hits, CacheMiss: cs.Misses, CacheBytes: cs.Bytes,
+		}
 		for k, n := range c.Counts() {
 			s.Requests[kmsg.NameForKey(k.Key)] += n
 		}
