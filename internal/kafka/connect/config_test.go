@@ -148,7 +148,7 @@ func TestConfigPrintsAndMarshals(t *testing.T) {
 	}
 	y, _ := yaml.Marshal(c)
 	j, _ := json.Marshal(c)
-	jc, _ := json.Marshal(any(connector))
+	jc, _ := json.Marshal(map[string]any{"connector": connector})
 	out := fmt.Sprintf("%+v %#v %v %s %s %s %+v %#v %+v %+v", c, c, c.SASL, y, j, jc, connector, *connector, connector, saramaConfig.Net)
 	refuseSecrets(t, out, trickySecret)
 	if !strings.Contains(string(y), "password_env: STEWARD_TEST_PW") {
