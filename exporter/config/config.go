@@ -72,7 +72,8 @@ type Collector struct {
 const (
 	// UncommittedSkip: a partition without a commit has no lag.
 	UncommittedSkip = "skip"
-	// UncommittedFull: it lags by everything that is in the log.
+	// UncommittedFull: it has none either, but what lies in it is exported as
+	// kafka_group_uncommitted_records.
 	UncommittedFull = "full"
 )
 
