@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -80,14 +82,10 @@ func (w *workload) fill(ctx context.Context) (err error) {
 			return fmt.Errorf("creating topics: %w", err)
 		}
 	}
-	for i := range topics {
-		for p := range int32(partitions) {
-			for range records(topicName(i), p) {
-				w.client.Produce(ctx, &kgo.Record{Topic: topicName(i), Partition: p, Value: []byte("0123456789abcdef")}, nil)
-			}
-		}
+	if err := w.waitLeaders(ctx); err != nil {
+		return err
 	}
-	if err := w.client.Flush(ctx); err != nil {
+	if err := w.produce(ctx); err != nil {
 		return err
 	}
 	if err := w.commit(ctx); err != nil {
@@ -95,6 +93,49 @@ func (w *workload) fill(ctx context.Context) (err error) {
 	}
 	fmt.Printf("real: 3 brokers, %d partitions, %d groups with %d committed pairs each, seed %d, filled in %.0f s\n", topics*partitions, groups, topicsOfGroup*partitions, seed, time.Since(began).Seconds())
 	return nil
+}
+
+// waitLeaders waits until every broker knows a leader for every partition:
+// thousands of new ones take a while.
+func (w *workload) waitLeaders(ctx context.Context) error {
+	return kafkatest.Wait(ctx, "leaders of all partitions", 5*time.Minute, func(ctx context.Context) (bool, string) {
+		md, err := w.admin.Metadata(ctx)
+		if err != nil {
+			return false, err.Error()
+		}
+		led := 0
+		for _, t := range md.Topics {
+			for _, p := range t.Partitions {
+				if p.Err == nil && p.Leader >= 0 {
+					led++
+				}
+			}
+		}
+		return led >= topics*partitions, fmt.Sprintf("%d of %d have one", led, topics*partitions)
+	})
+}
+
+// produce writes every record of the load, or says why one could not be written.
+func (w *workload) produce(ctx context.Context) error {
+	var mu sync.Mutex
+	var failed error
+	for i := range topics {
+		for p := range int32(partitions) {
+			for range records(topicName(i), p) {
+				w.client.Produce(ctx, &kgo.Record{Topic: topicName(i), Partition: p, Value: []byte("0123456789abcdef")}, func(_ *kgo.Record, err error) {
+					mu.Lock()
+					defer mu.Unlock()
+					failed = cmp.Or(failed, err)
+				})
+			}
+		}
+	}
+	if err := w.client.Flush(ctx); err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return failed
 }
 
 func (w *workload) commit(ctx context.Context) error {
@@ -190,7 +231,7 @@ func (w *workload) check(ctx context.Context, e *exporter) (int, error) {
 	for i := range groups {
 		names = append(names, groupName(i))
 	}
-	right, wrong := 0, 0
+	right, wrong, missing, example := 0, 0, 0, ""
 	for _, r := range w.admin.FetchManyOffsets(ctx, names...) {
 		if r.Err != nil {
 			return 0, r.Err
@@ -198,16 +239,21 @@ func (w *workload) check(ctx context.Context, e *exporter) (int, error) {
 		r.Fetched.Each(func(o kadm.OffsetResponse) {
 			end, _ := ends.Lookup(o.Topic, o.Partition)
 			v, ok := got[pair{r.Group, o.Topic, fmt.Sprint(o.Partition)}]
-			if ok && v == float64(end.Offset-o.At) {
+			switch {
+			case !ok:
+				missing++
+				example = fmt.Sprintf("%s %s-%d is missing", r.Group, o.Topic, o.Partition)
+			case v == float64(end.Offset-o.At):
 				right++
-			} else {
+			default:
 				wrong++
+				example = fmt.Sprintf("%s %s-%d is %g, end %d (%v), commit %d", r.Group, o.Topic, o.Partition, v, end.Offset, end.Err, o.At)
 			}
 		})
 	}
-	if want := groups * topicsOfGroup * partitions; right+wrong != want {
-		return 0, fmt.Errorf("the brokers told of %d commits, %d were made", right+wrong, want)
+	if want := groups * topicsOfGroup * partitions; right+wrong+missing != want {
+		return 0, fmt.Errorf("the brokers told of %d commits, %d were made", right+wrong+missing, want)
 	}
-	fmt.Printf("lag of every pair against the brokers' own: %d right, %d wrong or missing\n", right, wrong)
-	return wrong, nil
+	fmt.Printf("lag of every pair against the brokers' own: %d right, %d wrong, %d missing %s\n", right, wrong, missing, example)
+	return wrong + missing, nil
 }
