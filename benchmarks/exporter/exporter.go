@@ -109,7 +109,8 @@ func (s *scrape) each(family string, f func(labels map[string]string, value floa
 	}
 }
 
-// waitCollected waits until every collector has run and the cycle after it began.
+// waitCollected waits until every collector has run, and then some rounds more:
+// the first ones also ask for the history of lag, once for each partition.
 func (e *exporter) waitCollected(ctx context.Context, o options) error {
 	for {
 		s, err := e.scrape(ctx)
@@ -121,14 +122,24 @@ func (e *exporter) waitCollected(ctx context.Context, o options) error {
 				}
 			})
 			if n, ok := s.value("kafka_steward_collector_series{"); ok && n >= 0 && pending == 0 && bytes.Contains(s.body, []byte("\nkafka_log_dir_size_bytes{")) {
-				return nil
+				return pause(ctx, warmRounds*o.interval)
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(time.Second):
+		if err := pause(ctx, time.Second); err != nil {
+			return err
 		}
+	}
+}
+
+// warmRounds is how many rounds pass before the measurement.
+const warmRounds = 3
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
 	}
 }
 
@@ -162,10 +173,8 @@ func (e *exporter) measure(ctx context.Context, o options) (*figures, error) {
 		})
 		collects = append(collects, sum)
 		s.body = nil
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(time.Until(next)):
+		if err := pause(ctx, time.Until(next)); err != nil {
+			return nil, err
 		}
 		cpus = append(cpus, e.cpuSeconds()-cpu)
 	}

@@ -49,21 +49,24 @@ func (p *process) stop() {
 	_ = p.cmd.Wait()
 }
 
-// clockTicks is Linux' USER_HZ, 100 on every architecture Go runs on.
-const clockTicks = 100
-
-// cpuSeconds is the CPU time used by all threads so far.
+// cpuSeconds is the CPU time used by all threads so far. It is summed over the
+// threads' schedstat, which counts nanoseconds; /proc/PID/stat counts
+// hundredths of a second, too coarse for a refresh that takes a few of them.
+// Go's threads do not end, so none is forgotten.
 func (p *process) cpuSeconds() float64 {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.cmd.Process.Pid))
 	if err != nil {
 		return 0
 	}
-	// The name in parentheses may hold spaces: count from behind it. utime and
-	// stime are the 12th and 13th field after it (proc(5) fields 14 and 15).
-	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	utime, _ := strconv.ParseFloat(f[11], 64)
-	stime, _ := strconv.ParseFloat(f[12], 64)
-	return (utime + stime) / clockTicks
+	sum := 0.0
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if fields := strings.Fields(string(b)); err == nil && len(fields) > 0 {
+			ns, _ := strconv.ParseFloat(fields[0], 64)
+			sum += ns / 1e9
+		}
+	}
+	return sum
 }
 
 // peakMB is the largest resident set so far, in MB of 2^20 bytes.

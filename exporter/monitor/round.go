@@ -190,8 +190,9 @@ func (m *Monitor) readOffsets(ctx context.Context, topo *snapshot.Topology, old 
 	return next, nil
 }
 
-// maxSeeds bounds how many partitions' history is asked for in one round.
-const maxSeeds = 5000
+// seedsPerBroker bounds how many partitions' history is asked for in one round
+// of each broker, on average: a look-up by time reads from the broker's disk.
+const seedsPerBroker = 1000
 
 // sharpen makes lag in seconds exact where asked, and asks for the past of
 // partitions whose history is too short, once for each.
@@ -199,7 +200,7 @@ func (m *Monitor) sharpen(ctx context.Context, p *parts) {
 	ctx, cancel := context.WithTimeout(ctx, m.cfg.Collector("offsets").Timeout)
 	defer cancel()
 	m.unseeded = append(m.unseeded, m.tracker.Unseeded()...)
-	if n := min(len(m.unseeded), maxSeeds); n > 0 {
+	if n := min(len(m.unseeded), seedsPerBroker*len(p.topology.Brokers)); n > 0 {
 		m.reporter.report("lag history", m.reader.SeedHistory(ctx, p.topology, p.offsets, m.tracker, m.unseeded[:n]), nil)
 		m.unseeded = slices.Delete(m.unseeded, 0, n)
 		m.tracker.Resolve(p.lag, p.groups)
