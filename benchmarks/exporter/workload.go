@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/kafka-steward/kafka-steward/internal/kafkatest"
@@ -99,20 +100,38 @@ func (w *workload) fill(ctx context.Context) (err error) {
 // thousands of new ones take a while.
 func (w *workload) waitLeaders(ctx context.Context) error {
 	return kafkatest.Wait(ctx, "leaders of all partitions", 5*time.Minute, func(ctx context.Context) (bool, string) {
-		md, err := w.admin.Metadata(ctx)
+		brokers, err := w.admin.ListBrokers(ctx)
 		if err != nil {
 			return false, err.Error()
 		}
-		led := 0
-		for _, t := range md.Topics {
-			for _, p := range t.Partitions {
-				if p.Err == nil && p.Leader >= 0 {
-					led++
-				}
+		for _, id := range brokers.NodeIDs() {
+			led, err := w.ledAt(ctx, id)
+			if err != nil {
+				return false, err.Error()
+			}
+			if led < topics*partitions {
+				return false, fmt.Sprintf("broker %d knows %d of %d", id, led, topics*partitions)
 			}
 		}
-		return led >= topics*partitions, fmt.Sprintf("%d of %d have one", led, topics*partitions)
+		return true, ""
 	})
+}
+
+// ledAt counts the partitions whose leader a broker knows.
+func (w *workload) ledAt(ctx context.Context, broker int32) (int, error) {
+	res, err := w.client.Broker(int(broker)).RetriableRequest(ctx, kmsg.NewPtrMetadataRequest())
+	if err != nil {
+		return 0, err
+	}
+	led := 0
+	for _, t := range res.(*kmsg.MetadataResponse).Topics {
+		for _, p := range t.Partitions {
+			if p.ErrorCode == 0 && p.Leader >= 0 {
+				led++
+			}
+		}
+	}
+	return led, nil
 }
 
 // produce writes every record of the load, or says why one could not be written.
