@@ -44,9 +44,10 @@ setup: ## fetch all that the other targets need: Go modules, Kafka's jars, Prome
 	@echo "prometheus and promtool"
 	@$(GO) run ./internal/promtest/cmd/fetchprom
 
-build: ## build bin/kafka-steward-exporter
+build: ## build bin/kafka-steward-exporter and bin/kafka-planner
 	@mkdir -p bin
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/kafka-steward-exporter ./exporter
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(ldflags)' -o bin/kafka-planner ./planner/cmd/kafka-planner
 
 demo: build ## three brokers, traffic, the exporter and Prometheus on this machine, until Ctrl-C
 	@$(GO) build -o bin/demo ./demo
