@@ -113,7 +113,7 @@ func (e *evener) try(from, to int, best *dirMove) {
 	before := e.penalty(from, 0, 0) + e.penalty(to, 0, 0)
 	for _, r := range e.vols[from].slots {
 		x := &e.s.rep[r]
-		if e.s.fixed[x.part] || e.s.held[r] || x.disk > 0 && e.vols[to].used+x.disk > e.vols[to].capacity {
+		if e.s.fixed[x.part] || e.s.rep[r].held || x.disk > 0 && e.vols[to].used+x.disk > e.vols[to].capacity {
 			continue
 		}
 		gain := before - e.penalty(from, -x.disk, -x.in) - e.penalty(to, x.disk, x.in)

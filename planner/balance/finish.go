@@ -50,8 +50,10 @@ func (s *state) overfull(ch *change, d *dirs) (out []plan.Rejection) {
 	for i, b := range brokers {
 		for k := range K {
 			if s.exceeds(b, k, delta[i][k]) {
-				out = append(out, plan.Rejection{Broker: s.c.Brokers[b].ID, Reason: model.Resource(k).String(),
-					Need: int64(delta[i][k]), Free: int64(max(0, s.limK[b][k]-s.load[b][k]))})
+				out = append(out, plan.Rejection{
+					Broker: s.c.Brokers[b].ID, Reason: model.Resource(k).String(),
+					Need: int64(delta[i][k]), Free: int64(max(0, s.limK[b][k]-s.load[b][k])),
+				})
 			}
 		}
 	}
@@ -125,8 +127,10 @@ func (s *state) limits() (out []plan.Limit) {
 				load = s.out[p]
 			}
 			if x := load / largest[s.c.Topics[s.c.Topic[p]].Group+1]; x > 1+s.o.Band {
-				out = append(out, plan.Limit{Resource: k.String(), Item: s.c.PartitionName(p), Share: round3(x),
-					Advice: "one partition is more than a broker's fair share: more partitions for its topic, or a larger broker"})
+				out = append(out, plan.Limit{
+					Resource: k.String(), Item: s.c.PartitionName(p), Share: round3(x),
+					Advice: "one partition is more than a broker's fair share: more partitions for its topic, or a larger broker",
+				})
 				n++
 			}
 		}

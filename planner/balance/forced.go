@@ -6,7 +6,7 @@ import "github.com/kafka-steward/kafka-steward/planner/model"
 // racks that hold more copies of a partition than the racks force. It returns
 // the replicas that found no place.
 func (se *search) forced(repairRacks bool) []stuck {
-	se.lambda = se.firstLambda() / 4
+	se.lambda = se.firstLambda()
 	se.forcing = true
 	defer func() { se.forcing = false }()
 	out := se.evacuate()
@@ -153,7 +153,7 @@ func (se *search) repairRack(p int32) bool {
 	limit := se.rackLimit(p)
 	best := candidate{gain: inf}
 	for r := from; r < to; r++ {
-		if se.held[r] || se.sameRack(p, r) <= limit {
+		if se.rep[r].held || se.sameRack(p, r) <= limit {
 			continue
 		}
 		if b, ok := se.bestPlace(r, se.rack[se.rep[r].at]); ok {
@@ -184,7 +184,7 @@ func (se *search) takeLeaders() {
 		}
 		for p := t.first; p < t.last; p++ {
 			l := se.lead[p]
-			if l == model.None || se.fixed[p] || se.held[l] || counts[se.rep[l].at] < 2 || se.receive[se.rep[l].at] {
+			if l == model.None || se.fixed[p] || se.rep[l].held || counts[se.rep[l].at] < 2 || se.receive[se.rep[l].at] {
 				continue
 			}
 			b, ok := se.bestPlace(l, -1)

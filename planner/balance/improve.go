@@ -1,6 +1,8 @@
 package balance
 
 import (
+	"slices"
+
 	"github.com/kafka-steward/kafka-steward/planner/model"
 	"github.com/kafka-steward/kafka-steward/planner/plan"
 )
@@ -63,14 +65,15 @@ func improve(c *model.Cluster, t task) *outcome {
 		// Only what had to move may move again, to a better place, and only its
 		// partitions may be led by others.
 		touched := make([]bool, s.P)
-		for r := range s.held {
-			s.held[r] = s.held[r] || !s.rep[r].away
+		for r := range s.rep {
+			s.rep[r].held = s.rep[r].held || !s.rep[r].away
 			touched[s.rep[r].part] = touched[s.rep[r].part] || s.rep[r].away
 		}
 		for p := range s.fixed {
 			s.fixed[p] = s.fixed[p] || !touched[p]
 		}
 	}
+	s.forgetFixed()
 	if t.seedLeaders {
 		se.takeLeaders()
 	}
@@ -83,6 +86,18 @@ func improve(c *model.Cluster, t task) *outcome {
 	}
 	out.after, out.steps, out.place = s.outsideBand(), s.steps, s.placement()
 	return out
+}
+
+// forgetFixed takes the replicas of partitions that stay as they are off the
+// brokers' lists: a search that walks over them finds nothing there.
+func (s *state) forgetFixed() {
+	for b := range s.byB {
+		list := slices.DeleteFunc(s.byB[b], func(r int32) bool { return s.fixed[s.rep[r].part] })
+		for i, r := range list {
+			s.pos[r] = int32(i)
+		}
+		s.byB[b] = list
+	}
 }
 
 // fix freezes what a plan must not touch. What a dead broker holds moves only
@@ -98,7 +113,7 @@ func (s *state) fix(t task) {
 	}
 	for r := range s.R {
 		if s.onDead(int32(r)) {
-			s.held[r], s.fixed[s.rep[r].part] = true, true
+			s.rep[r].held, s.fixed[s.rep[r].part] = true, true
 		}
 	}
 }
@@ -112,7 +127,7 @@ func (s *state) onDead(r int32) bool {
 // band hold and lead.
 func (s *state) freezeInBand() {
 	for r := range s.R {
-		s.held[r] = s.held[r] || s.keeps[s.c.Broker[r]] && !s.rep[r].away
+		s.rep[r].held = s.rep[r].held || s.keeps[s.c.Broker[r]] && !s.rep[r].away
 	}
 }
 

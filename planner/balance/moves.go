@@ -34,7 +34,7 @@ func (s *state) price(r, b int32) float64 {
 // replicas of the topic, within racks, capacity and the topic's spread.
 func (s *state) legal(r, b int32) bool {
 	p := s.rep[r].part
-	if s.fixed[p] || s.held[r] || s.rep[r].at == b || !s.receive[b] && !s.homecoming(r, b) {
+	if s.fixed[p] || s.rep[r].held || s.rep[r].at == b || !s.receive[b] && !s.homecoming(r, b) {
 		return false
 	}
 	t := int(s.c.Topic[p])

@@ -51,7 +51,7 @@ func Defaults() Options {
 	return Options{
 		Band: 0.05, DirBand: 0.1, DirShare: 0.9, MinGain: 0.05, LeaveIdle: true, LeaveEven: true, Seed: 1,
 		Weights:       [model.NumResources]float64{model.In: 1, model.Out: 1, model.Disk: 1, model.CPU: .5, model.Replicas: .2, model.Leaders: .1, model.LeaderIn: .2},
-		Under:         [model.NumResources]float64{model.In: 1, model.Out: .2, model.Disk: 1, model.CPU: .2, model.Replicas: 1, model.Leaders: .05, model.LeaderIn: .02},
+		Under:         [model.NumResources]float64{model.In: 1, model.Out: .2, model.Disk: 1, model.CPU: .2, model.Replicas: 1, model.Leaders: .08, model.LeaderIn: .02},
 		CapacityShare: [model.NumResources]float64{model.In: .8, model.Out: .8, model.Disk: .8, model.CPU: .7, model.Replicas: 1, model.Leaders: 1, model.LeaderIn: 1},
 	}
 }

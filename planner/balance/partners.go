@@ -84,7 +84,7 @@ func (se *search) sources(g *vec, b int32) []int32 {
 }
 
 // sampleSize bounds how many replicas of one broker fetch looks at.
-const sampleSize = 128
+const sampleSize = 96
 
 func (se *search) sample(b int32) []int32 {
 	all := se.byB[b]

@@ -72,7 +72,7 @@ func Replace(c *model.Cluster, pairs []Pair, o Options) (*plan.Plan, error) {
 // place of its own: same rack or a rack with room, capacity, no copy there yet.
 func (s *state) replaceable(r, b int32) bool {
 	p := s.rep[r].part
-	if s.fixed[p] || s.held[r] || !s.receive[b] || !s.inGroup(int(s.c.Topic[p]), int(b)) {
+	if s.fixed[p] || s.rep[r].held || !s.receive[b] || !s.inGroup(int(s.c.Topic[p]), int(b)) {
 		return false
 	}
 	from, to := s.slots(p)

@@ -56,7 +56,7 @@ type ranked struct {
 // Widths of the search. They bound the work of one visit to a broker.
 const (
 	sendWidth    = 32 // replicas considered for sending
-	partnerWidth = 20 // brokers considered as their destination
+	partnerWidth = 16 // brokers considered as their destination
 	fetchWidth   = 4  // brokers considered as the source for a starving one
 	fetchDepth   = 12 // replicas considered from each
 	swapWidth    = 12
@@ -85,12 +85,21 @@ func (se *search) anneal() {
 	for i := range lambdaSteps {
 		se.swaps = i >= lambdaSteps-1
 		clear(se.tried)
-		se.settle(2)
+		se.settle(sweepsAt(i))
 		se.lambda *= lambdaFactor
 	}
 	se.lambda *= 0.05
 	clear(se.tried)
 	se.settle(6)
+}
+
+// sweepsAt is how often brokers are visited at a step: the next step goes on
+// where one sweep ended, so that only the last ones need more.
+func sweepsAt(step int) int {
+	if step < lambdaSteps-3 {
+		return 1
+	}
+	return 2
 }
 
 // firstLambda is the steepest fall of penalty per byte that a broker's disk
@@ -164,11 +173,35 @@ func (se *search) visit(b int32) int {
 	return done
 }
 
+// sides tells whether a broker is above or below the band in any of the given
+// resources, of all when none is given.
+func (se *search) sides(b int32, of ...model.Resource) (over, under bool) {
+	if len(of) == 0 {
+		of = allResources[:]
+	}
+	for _, k := range of {
+		if se.penK[b][k] > 0 {
+			if se.load[b][k]*se.inv[b][k] > 1 {
+				over = true
+			} else {
+				under = true
+			}
+		}
+	}
+	return over, under
+}
+
+var allResources = [...]model.Resource{model.In, model.Out, model.Disk, model.CPU, model.Replicas, model.Leaders, model.LeaderIn}
+
 // leaders moves leadership away from or to a broker where that helps. It costs
 // no bytes.
 func (se *search) leaders(b int32) int {
 	done := 0
+	over, under := se.sides(b, model.Out, model.CPU, model.Leaders, model.LeaderIn)
 	for _, r := range se.byB[b] {
+		if leads := se.rep[r].leads; leads && !over || !leads && !under {
+			continue
+		}
 		p := se.rep[r].part
 		l := se.lead[p]
 		if se.fixed[p] || l == model.None || se.o.Light && se.keeps[se.rep[l].at] {
@@ -209,18 +242,21 @@ func (se *search) leaders(b int32) int {
 // send moves replicas away from b: those that relieve it most for their bytes,
 // each to the partner where penalty and bytes fall most together.
 func (se *search) send(b int32) int {
+	if over, _ := se.sides(b); !over {
+		return 0
+	}
 	se.scores = se.scores[:0]
 	for _, r := range se.byB[b] {
-		p := se.rep[r].part
-		if se.fixed[p] || se.held[r] {
+		x := &se.rep[r]
+		if x.held {
 			continue
 		}
 		v := se.vec(r)
 		net := se.change(b, &v, -1)
-		if se.rep[r].away {
-			net -= se.lambda * se.rep[r].disk
+		if x.away {
+			net -= se.lambda * x.disk
 		} else {
-			net += se.lambda * se.rep[r].disk
+			net += se.lambda * x.disk
 		}
 		if net < -tiny {
 			se.scores = append(se.scores, scored{r, net})
@@ -299,13 +335,15 @@ func (se *search) fetch(b int32) int {
 	if !se.receive[b] {
 		return 0
 	}
+	if _, under := se.sides(b); !under {
+		return 0
+	}
 	se.cands = se.cands[:0]
 	g := se.slope(b)
 	for _, x := range se.sources(&g, b) {
 		se.scores = se.scores[:0]
 		for _, r := range se.sample(x) {
-			p := se.rep[r].part
-			if se.fixed[p] || se.held[r] {
+			if se.rep[r].held {
 				continue
 			}
 			v := se.vec(r)

@@ -15,8 +15,8 @@ type replica struct {
 	in, disk, cpu float64
 	part, at      int32
 	// leads: it leads its partition. away: it lies where the partition had no
-	// replica at the start, and so costs its size.
-	leads, away bool
+	// replica at the start, and so costs its size. held: it may not move.
+	leads, away, held bool
 }
 
 // state is a cluster in the course of a search. Replicas keep their slot; what
@@ -62,7 +62,6 @@ type state struct {
 	firstVol []int32    // and at the start
 
 	fixed   []bool // partition may not be changed
-	held    []bool // slot's replica may not move
 	member  []bool // broker has a fair share: it is alive and stays
 	receive []bool // broker may receive replicas
 	leadsOK []bool // broker may be given leadership
@@ -101,7 +100,7 @@ func newState(c *model.Cluster, o *settings) *state {
 	for b := range s.B {
 		s.group[b] = c.Brokers[b].Group
 	}
-	s.fixed, s.held = make([]bool, s.P), make([]bool, s.R)
+	s.fixed = make([]bool, s.P)
 	s.member, s.receive, s.leadsOK, s.keeps = make([]bool, s.B), make([]bool, s.B), make([]bool, s.B), make([]bool, s.B)
 	for p := range s.P {
 		s.out[p], s.leadCPU[p] = float64(c.OutRate[p]), float64(c.LeadCPU[p])

@@ -59,7 +59,7 @@ func (se *search) movable(out []swappable, b int32) []swappable {
 		start = se.rnd.IntN(step)
 	}
 	for i := start; i < len(all); i += step {
-		if r := all[i]; !se.fixed[se.rep[r].part] && !se.held[r] {
+		if r := all[i]; !se.rep[r].held {
 			out = append(out, swappable{r, se.vec(r)})
 		}
 	}

@@ -16,8 +16,10 @@ func round3(x float64) float64 { return math.Round(x*1000) / 1000 }
 // planChange describes a change; s is the state before the plan.
 func (s *state) planChange(ch *change, d *dirs) plan.Change {
 	p := ch.part
-	out := plan.Change{Topic: s.c.Topics[s.c.Topic[p]].Name, Partition: s.c.ID[p], OldLeader: model.None, NewLeader: model.None,
-		From: s.replicas(p), Why: s.why(ch)}
+	out := plan.Change{
+		Topic: s.c.Topics[s.c.Topic[p]].Name, Partition: s.c.ID[p], OldLeader: model.None, NewLeader: model.None,
+		From: s.replicas(p), Why: s.why(ch),
+	}
 	for i, r := range ch.slots {
 		b := &s.c.Brokers[ch.brokers[i]]
 		out.To = append(out.To, plan.Replica{Broker: b.ID, Dir: dirPath(b, d.at[r])})
@@ -112,7 +114,7 @@ func (s *state) refuse(p, r, b int32) string {
 	switch {
 	case s.fixed[p]:
 		return "partition is left as it is"
-	case s.held[r]:
+	case s.rep[r].held:
 		return "replica is left as it is"
 	case s.c.Brokers[b].Dead:
 		return "dead"

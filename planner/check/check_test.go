@@ -67,8 +67,6 @@ func run(t *testing.T, list []mutation) {
 	}
 }
 
-const kept = "t-0"
-
 func TestFit(t *testing.T) {
 	run(t, []mutation{
 		{"another cluster", func(f *fixture) { f.p.Cluster = "prod" }, false, []string{`plan: was made for cluster "prod", not for "test"`}},
@@ -93,7 +91,8 @@ func TestFit(t *testing.T) {
 func TestRulesAboutChanges(t *testing.T) {
 	run(t, []mutation{
 		{"excluded topic", func(f *fixture) { f.r.Exclude = map[string]bool{"t": true} }, false, []string{
-			"t-0: is changed although topic t is excluded", "t-1: is changed although topic t is excluded", "t-2: is changed although topic t is excluded"}},
+			"t-0: is changed although topic t is excluded", "t-1: is changed although topic t is excluded", "t-2: is changed although topic t is excluded",
+		}},
 		{"do-not-move list", func(f *fixture) { f.r.Keep = map[TopicPartition]bool{{"t", 2}: true} }, false, []string{"t-2: is changed although it is on the do-not-move list"}},
 		{"pinned", func(f *fixture) { f.r.Pin = map[TopicPartition]bool{{"t", 2}: true} }, false, []string{"t-2: moves from [3 1] to [3 6] although its replicas have to stay"}},
 		{"pinned log dir", func(f *fixture) { f.r.Pin = map[TopicPartition]bool{{"t", 1}: true} }, false, []string{"t-1: moves from [2 4] to [2 4] although"}},
@@ -106,9 +105,11 @@ func TestRulesAboutChanges(t *testing.T) {
 		{"nothing changes", func(f *fixture) { f.p.Changes = append(f.p.Changes, f.change(3, at(4, "/a", 2, "/b"))) }, false, []string{"t-3: is listed as a change but nothing of it changes"}},
 		{"same broker twice", func(f *fixture) { f.p.Changes[0].To = at(6, "/a", 6, "/b") }, false, []string{"t-0: has broker 6 twice in [6 6]"}},
 		{"dead broker", func(f *fixture) { f.c.Brokers[5].Dead = true }, false, []string{
-			"t-0: has dead broker 6 among its replicas [6 1]", "t-2: has dead broker 6", "plan: makes a hard goal worse: replicas on brokers that are dead or must end empty 0 before, 2 after"}},
+			"t-0: has dead broker 6 among its replicas [6 1]", "t-2: has dead broker 6", "plan: makes a hard goal worse: replicas on brokers that are dead or must end empty 0 before, 2 after",
+		}},
 		{"cordoned broker", func(f *fixture) { f.r.Cordon = map[int32]bool{6: true} }, false, []string{
-			"t-0: goes to broker 6, which may not receive replicas", "t-2: goes to broker 6, which may not"}},
+			"t-0: goes to broker 6, which may not receive replicas", "t-2: goes to broker 6, which may not",
+		}},
 		{"offline log dir", func(f *fixture) { f.c.Brokers[5].Dirs[1].Offline = true }, false, []string{"t-2: goes to log dir /b of broker 6, which is offline"}},
 		{"offline log dir on the same broker", func(f *fixture) { f.c.Brokers[1].Dirs[1].Offline = true }, false, []string{"t-1: goes to log dir /b of broker 2, which is offline"}},
 		{"leader is not first", func(f *fixture) { f.p.Changes[0].NewLeader = 1 }, false, []string{"t-0: is to be led by broker 1, its first replica is on 6"}},
@@ -116,7 +117,8 @@ func TestRulesAboutChanges(t *testing.T) {
 		{"fewer replicas", func(f *fixture) { f.p.Changes[0].To = f.p.Changes[0].To[:1] }, false, []string{"t-0: ends with 1 replicas [6], wanted are 2"}},
 		{"more replicas", func(f *fixture) { f.p.Changes[0].To = at(6, "/a", 1, "/a", 3, "/b") }, false, []string{"t-0: ends with 3 replicas [6 1 3], wanted are 2"}},
 		{"fewer than asked", func(f *fixture) { f.p.Operation, f.r.RF = plan.ChangeRF, map[string]int{"t": 3} }, false, []string{
-			"t-0: ends with 2 replicas [6 1], wanted are 3", "t-1: ends with 2", "t-2: ends with 2"}},
+			"t-0: ends with 2 replicas [6 1], wanted are 3", "t-1: ends with 2", "t-2: ends with 2",
+		}},
 		{"as many as asked", func(f *fixture) {
 			f.p.Operation, f.r.RF = plan.ChangeRF, map[string]int{"t": 3}
 			f.p.Changes = []plan.Change{f.change(0, at(1, "/a", 3, "/b", 6, "/a"))}
@@ -151,7 +153,8 @@ func TestRacks(t *testing.T) {
 	run(t, []mutation{
 		{"worse", into(at(1, "/a", 2, "/a")), false, []string{
 			"t-0: has 2 copies in one rack with replicas on [1 2], before it had 1 at most and the racks allow to have 1",
-			"plan: makes a hard goal worse: partitions with too many copies in a rack 0 before, 1 after"}},
+			"plan: makes a hard goal worse: partitions with too many copies in a rack 0 before, 1 after",
+		}},
 		{"no worse", one, false, nil},
 		{"no better", strict(RacksSpread, one), false, []string{"t-0: has 2 copies in one rack with replicas on [1 2], the racks allow to have 1 at most"}},
 		{"two racks for three", two, false, nil},
@@ -164,12 +167,15 @@ func TestCapacity(t *testing.T) {
 	still := func(*model.Cluster) float64 { return 0 }
 	run(t, []mutation{
 		{"broker", func(f *fixture) { f.c.Brokers[5].Capacity[model.Disk] = 200; f.r.Objective = still }, false, []string{
-			"broker 6: carries 204 of disk after the plan, above its limit of 160 and the 0 before"}},
+			"broker 6: carries 204 of disk after the plan, above its limit of 160 and the 0 before",
+		}},
 		{"broker that leads", func(f *fixture) { f.c.Brokers[5].Capacity[model.Out] = 20; f.r.Objective = still }, false, []string{
-			"broker 6: carries 20 of out after the plan, above its limit of 16 and the 0 before"}},
+			"broker 6: carries 20 of out after the plan, above its limit of 16 and the 0 before",
+		}},
 		{"above before and not more", func(f *fixture) { f.c.Brokers[0].Capacity[model.Disk] = 150; f.r.Objective = still }, false, nil},
 		{"volume", func(f *fixture) { f.c.Brokers[5].Dirs[1].Capacity = 110 }, false, []string{
-			"broker 6, volume of /b,: carries 103 of disk after the plan, above its limit of 99"}},
+			"broker 6, volume of /b,: carries 103 of disk after the plan, above its limit of 99",
+		}},
 		{"two dirs on one volume", func(f *fixture) {
 			f.c.Brokers[5].Dirs[1].Volume = 0
 			f.c.Brokers[5].Dirs[0].Capacity, f.c.Brokers[5].Dirs[1].Capacity = 200, 200
@@ -186,7 +192,8 @@ func TestCapacity(t *testing.T) {
 			f.p.Changes[1].To[1].Dir, f.p.Changes[0].To[0].Dir = "", ""
 		}, false, []string{
 			"t-0: does not fit when it arrives: even the emptiest log dir of broker 6 would carry 101, above its limit of 99",
-			"t-2: does not fit when it arrives: even the emptiest log dir of broker 6 would carry 103, above its limit of 99"}},
+			"t-2: does not fit when it arrives: even the emptiest log dir of broker 6 would carry 103, above its limit of 99",
+		}},
 		{"log dir by choice of the broker", func(f *fixture) { f.p.Changes[1].To[1].Dir = "" }, false, nil},
 		{"order", func(f *fixture) {
 			// Broker 1 may hold what it holds now; it gets a copy of t-5 before it
@@ -214,7 +221,8 @@ func TestOperations(t *testing.T) {
 	run(t, []mutation{
 		{"onto a broker to be emptied", drain, false, []string{
 			"t-0: has broker 6, which must end empty, among its replicas [6 1]", "t-2: has broker 6, which must", "t-0: is to be led by broker 6, which must end empty",
-			"t-0: stays on broker 6, which must end empty, and the plan does not say why", "t-2: stays on broker 6", "hard goal worse: replicas on brokers"}},
+			"t-0: stays on broker 6, which must end empty, and the plan does not say why", "t-2: stays on broker 6", "hard goal worse: replicas on brokers",
+		}},
 		{"emptied", drain5, false, nil},
 		{"not emptied", func(f *fixture) { drain5(f); f.p.Changes = f.p.Changes[1:] }, false, []string{"t-4: stays on broker 5, which must end empty, and the plan does not say why"}},
 		{"not emptied, with a reason", func(f *fixture) {
@@ -284,5 +292,6 @@ func TestGroups(t *testing.T) {
 		f.r.Objective = func(*model.Cluster) float64 { return 0 }
 	}, false, []string{
 		"t-0: goes to broker 6, which is not in resource group g of its topic", "t-2: goes to broker 6, which is not",
-		"plan: makes a hard goal worse: replicas outside their resource group 0 before, 2 after"}}})
+		"plan: makes a hard goal worse: replicas outside their resource group 0 before, 2 after",
+	}}})
 }

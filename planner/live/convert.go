@@ -14,8 +14,10 @@ import (
 // Convert makes a snapshot of what a cluster answered; the same answers in any
 // order give the same snapshot. O(replicas).
 func Convert(raw *Raw, o Options) (*model.Snapshot, error) {
-	c := &converter{raw: raw, o: o, b: model.NewBuilder(o.Name), s: &model.Snapshot{ClusterID: raw.Metadata.ClusterID},
-		moves: map[topicPartition]*kafka.Reassignment{}, alive: map[int32]bool{}, dead: map[int32]bool{}}
+	c := &converter{
+		raw: raw, o: o, b: model.NewBuilder(o.Name), s: &model.Snapshot{ClusterID: raw.Metadata.ClusterID},
+		moves: map[topicPartition]*kafka.Reassignment{}, alive: map[int32]bool{}, dead: map[int32]bool{},
+	}
 	c.listMoves()
 	for i := range raw.Metadata.Brokers {
 		c.alive[raw.Metadata.Brokers[i].ID] = true

@@ -9,14 +9,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/kafka-steward/kafka-steward/internal/kafka"
 	"github.com/kafka-steward/kafka-steward/planner/model"
 	"github.com/kafka-steward/kafka-steward/planner/model/modeltest"
 	"pgregory.net/rapid"
 )
-
-var sameCluster = cmpopts.IgnoreUnexported(model.Broker{})
 
 const tera = int64(1) << 40
 
@@ -227,12 +224,27 @@ func TestVolumes(t *testing.T) {
 		{"other free space", []kafka.LogDir{dir("/a", 100*g, 40*g, 30*g), dir("/b", 100*g, 50*g, 28*g)}, nil, []int32{0, 1}, 100*g - 30*g + 100*g - 22*g},
 		{"other sizes", []kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 200*g, 190*g, 10*g)}, nil, []int32{0, 1}, 300 * g},
 		{"two of three", []kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 50*g, 20*g, 10*g), dir("/c", 50*g, 20*g, 20*g)}, nil, []int32{0, 1, 1}, 150 * g},
-		{"told to be two", []kafka.LogDir{dir("/a", 100*g, 40*g, 30*g), dir("/b", 100*g, 40*g, 28*g)},
-			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x, capacity: 100000000000}, {path: /b, volume: y, capacity: 200000000000}]}]"), []int32{0, 1}, 300_000_000_000},
-		{"told to be one", []kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 200*g, 90*g, 10*g)},
-			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x, capacity: 5000000000}, {path: /b, volume: x, capacity: 5000000000}]}]"), []int32{0, 0}, 5_000_000_000},
-		{"told to be one, of two capacities", []kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 200*g, 190*g, 10*g)},
-			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x}, {path: /b, volume: x}]}]"), []int32{0, 0}, 100 * g},
+		{
+			"told to be two",
+			[]kafka.LogDir{dir("/a", 100*g, 40*g, 30*g), dir("/b", 100*g, 40*g, 28*g)},
+			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x, capacity: 100000000000}, {path: /b, volume: y, capacity: 200000000000}]}]"),
+			[]int32{0, 1},
+			300_000_000_000,
+		},
+		{
+			"told to be one",
+			[]kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 200*g, 90*g, 10*g)},
+			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x, capacity: 5000000000}, {path: /b, volume: x, capacity: 5000000000}]}]"),
+			[]int32{0, 0},
+			5_000_000_000,
+		},
+		{
+			"told to be one, of two capacities",
+			[]kafka.LogDir{dir("/a", 100*g, 90*g, 10*g), dir("/b", 200*g, 190*g, 10*g)},
+			volume("brokers: [{ids: [1], dirs: [{path: /a, volume: x}, {path: /b, volume: x}]}]"),
+			[]int32{0, 0},
+			100 * g,
+		},
 		{"sizes not told", []kafka.LogDir{dir("/a", -1, -1, 10), dir("/b", -1, -1, 10)}, nil, []int32{0, 1}, model.Unlimited},
 		{"a size that no volume has", []kafka.LogDir{dir("/a", 1<<62, 1<<62, 10)}, nil, []int32{0}, model.Unlimited},
 		{"others use more than a twentieth", []kafka.LogDir{dir("/a", 100*g, 40*g, 40*g)}, nil, []int32{0}, 80 * g},

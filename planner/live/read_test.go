@@ -59,11 +59,13 @@ func TestReadFakeCluster(t *testing.T) {
 	cl, calls := client(t, f.Addrs())
 	loads := 0
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	s, err := live.Read(t.Context(), cl, live.Options{Name: "fake", Now: func() time.Time { return at },
+	s, err := live.Read(t.Context(), cl, live.Options{
+		Name: "fake", Now: func() time.Time { return at },
 		Load: func(_ context.Context, c *model.Cluster) (model.LoadNote, error) {
 			loads = c.NumPartitions()
 			return model.LoadNote{Source: "test"}, nil
-		}})
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

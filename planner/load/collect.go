@@ -66,8 +66,10 @@ func DefaultQueries() Queries {
 // DefaultOptions look at the week before end in steps of an hour. The cluster
 // is its name in the exporter's configuration.
 func DefaultOptions(cluster string, end time.Time) Options {
-	return Options{Window: 7 * 24 * time.Hour, Step: time.Hour, End: end, Stats: DefaultStats(), Queries: DefaultQueries(),
-		Selector: "kafka_cluster=" + strconv.Quote(cluster)}
+	return Options{
+		Window: 7 * 24 * time.Hour, Step: time.Hour, End: end, Stats: DefaultStats(), Queries: DefaultQueries(),
+		Selector: "kafka_cluster=" + strconv.Quote(cluster),
+	}
 }
 
 // ErrNothingMeasured says that no partition has any sample.

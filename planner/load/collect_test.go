@@ -53,8 +53,12 @@ func TestBytesPerPartition(t *testing.T) {
 				}
 				return 90_000
 			}},
-			{labels("b.t", 0), always(500)}, {labels("b.t", 1), always(700)}, {labels("shared", 0), always(0)},
-			{labels("gone", 0), always(1e9)}, {labels("a.t", 99), always(1e9)}, {map[string]string{"topic": "a.t", "partition": "x"}, always(1e9)},
+			{labels("b.t", 0), always(500)},
+			{labels("b.t", 1), always(700)},
+			{labels("shared", 0), always(0)},
+			{labels("gone", 0), always(1e9)},
+			{labels("a.t", 99), always(1e9)},
+			{map[string]string{"topic": "a.t", "partition": "x"}, always(1e9)},
 		},
 		seriesOffset:  records(),
 		seriesCommits: {{labels("a.t", 0), always(5)}, {labels("b.t", 1), always(3)}},
@@ -89,8 +93,10 @@ func TestBytesPerPartition(t *testing.T) {
 	if d := cmp.Diff([]Outlier{{"a.t", 0, "bytes/s in", 1e14, 1000}}, r.Worst); d != "" || r.Filtered.Spikes != 1 {
 		t.Errorf("%s %+v", d, r.Filtered)
 	}
-	if d := cmp.Diff([]string{"in: 6 partitions by bytes of each partition",
-		"out: bytes in × (replicas - 1), and for 2 partitions what groups committed × mean size of a record"}, r.Methods); d != "" {
+	if d := cmp.Diff([]string{
+		"in: 6 partitions by bytes of each partition",
+		"out: bytes in × (replicas - 1), and for 2 partitions what groups committed × mean size of a record",
+	}, r.Methods); d != "" {
 		t.Error(d)
 	}
 	if got := r.From.String() + " " + r.To.String(); got != "2026-03-01 12:00:00 +0000 UTC 2026-03-08 12:00:00 +0000 UTC" {
@@ -113,8 +119,14 @@ func TestBytesOfTopics(t *testing.T) {
 		seriesJMX: {{labels("a.t", -1), always(10_000)}, {labels("shared", -1), always(300)}},
 		// As records/s: a.t is 40, 30, 20, 10; shared is not told; b.t is told by
 		// records only.
-		seriesOffset: {{labels("a.t", 0), always(40)}, {labels("a.t", 1), always(30)}, {labels("a.t", 2), always(20)}, {labels("a.t", 3), always(10)},
-			{labels("b.t", 0), always(100)}, {labels("b.t", 1), always(50)}},
+		seriesOffset: {
+			{labels("a.t", 0), always(40)},
+			{labels("a.t", 1), always(30)},
+			{labels("a.t", 2), always(20)},
+			{labels("a.t", 3), always(10)},
+			{labels("b.t", 0), always(100)},
+			{labels("b.t", 1), always(50)},
+		},
 	}}
 	c := testCluster(t)
 	o := options()
@@ -131,8 +143,10 @@ func TestBytesOfTopics(t *testing.T) {
 	if d := cmp.Diff(want, ratesOf(c)); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"in: 5 partitions by bytes of their topic (JMX), spread as their records are",
-		"in: 2 partitions by records × mean size of a record (size / records held)"}, r.Methods[:2]); d != "" {
+	if d := cmp.Diff([]string{
+		"in: 5 partitions by bytes of their topic (JMX), spread as their records are",
+		"in: 2 partitions by records × mean size of a record (size / records held)",
+	}, r.Methods[:2]); d != "" {
 		t.Error(d)
 	}
 	if got := s.asked(seriesJMX); len(got) != 1 || !strings.Contains(got[0], `{env="prod",topic!=""}`) {

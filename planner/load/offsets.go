@@ -212,8 +212,10 @@ func (m *offsetMeasurer) derive(first, second *reading, start []int64) {
 			m.read[p] = float64(n) / took * size[p]
 		}
 	}
-	rep.Methods = []string{"in: end offsets read twice × mean size of a record (size / records held)",
-		"out: bytes in × (replicas - 1), and what groups committed between the readings × mean size of a record"}
+	rep.Methods = []string{
+		"in: end offsets read twice × mean size of a record (size / records held)",
+		"out: bytes in × (replicas - 1), and what groups committed between the readings × mean size of a record",
+	}
 	rep.note("two readings %v apart show one moment only: there are no statistics", second.endsAt.Sub(first.endsAt).Round(time.Millisecond))
 	if noSize > 0 {
 		rep.note("%d partitions are written, but the size of their records is not known", noSize)

@@ -22,8 +22,10 @@ type rates struct {
 }
 
 func newRates(c *model.Cluster, group, source string) (*rates, error) {
-	r := &rates{c: c, in: make([]float64, c.NumPartitions()), read: make([]float64, c.NumPartitions()),
-		known: make([]bool, c.NumPartitions()), some: make([]bool, c.NumPartitions()), report: &Report{Source: source}}
+	r := &rates{
+		c: c, in: make([]float64, c.NumPartitions()), read: make([]float64, c.NumPartitions()),
+		known: make([]bool, c.NumPartitions()), some: make([]bool, c.NumPartitions()), report: &Report{Source: source},
+	}
 	var err error
 	r.wanted, err = wantedTopics(c, group)
 	return r, err

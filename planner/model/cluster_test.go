@@ -16,7 +16,8 @@ func TestBrokerLoads(t *testing.T) {
 	b.Broker(model.Broker{ID: 2}, "")
 	b.Topic(model.Topic{Name: "t", ReplicationFactor: 2}, "")
 	b.Partition("t", model.PartitionSpec{ID: 0, Leader: 4, Out: 30, LeadCPU: 7, Replicas: []model.ReplicaSpec{
-		{Broker: 2, Dir: model.None, Size: 100, In: 10, CPU: 1}, {Broker: 4, Dir: model.None, Size: 101, In: 10, CPU: 2}}})
+		{Broker: 2, Dir: model.None, Size: 100, In: 10, CPU: 1}, {Broker: 4, Dir: model.None, Size: 101, In: 10, CPU: 2},
+	}})
 	b.Partition("t", model.PartitionSpec{ID: 1, Leader: model.None, Out: 99, Replicas: []model.ReplicaSpec{{Broker: 4, Dir: model.None, Size: 5}}})
 	c, problems := b.Build()
 	if len(problems) > 0 {
@@ -129,8 +130,10 @@ func TestReadCCSplitsCPU(t *testing.T) {
 	if c.CPU[0] != 300_000 || c.CPU[1] != 300_000 || c.LeadCPU[0] != 1_700_000 {
 		t.Errorf("following %v, leading %v", c.CPU, c.LeadCPU)
 	}
-	if c.Topics[0].ReplicationFactor != 2 || c.Brokers[1].Capacity != (model.Vector{model.In: 1000, model.Out: 2000, model.Disk: 3_000_000, model.CPU: 100_000_000,
-		model.Replicas: model.Unlimited, model.Leaders: model.Unlimited, model.LeaderIn: 1000}) {
+	if c.Topics[0].ReplicationFactor != 2 || c.Brokers[1].Capacity != (model.Vector{
+		model.In: 1000, model.Out: 2000, model.Disk: 3_000_000, model.CPU: 100_000_000,
+		model.Replicas: model.Unlimited, model.Leaders: model.Unlimited, model.LeaderIn: 1000,
+	}) {
 		t.Errorf("%+v %+v", c.Topics, c.Brokers)
 	}
 	for _, x := range []struct{ old, new, want string }{

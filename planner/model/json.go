@@ -254,8 +254,10 @@ func loadToJSON(n *LoadNote) *jsonLoad {
 	if n.Source == "" && len(n.Notes) == 0 && len(n.Methods) == 0 {
 		return nil
 	}
-	return &jsonLoad{Source: n.Source, Methods: n.Methods, From: timeText(n.From), To: timeText(n.To), StepSeconds: n.Step.Seconds(),
-		Coverage: n.Coverage, Filled: n.Filled, Notes: n.Notes}
+	return &jsonLoad{
+		Source: n.Source, Methods: n.Methods, From: timeText(n.From), To: timeText(n.To), StepSeconds: n.Step.Seconds(),
+		Coverage: n.Coverage, Filled: n.Filled, Notes: n.Notes,
+	}
 }
 
 func (j *jsonLoad) note() (LoadNote, error) {

@@ -39,8 +39,10 @@ func TestSnapshotRoundTrip(t *testing.T) {
 		if rapid.Bool().Draw(t, "notes") {
 			s.ReadAt = time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "read"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns")).UTC()
 			s.Warnings = []string{text.Draw(t, "warning")}
-			s.Load = model.LoadNote{Source: "prometheus", Methods: []string{"m"}, From: s.ReadAt.Add(time.Minute), To: s.ReadAt.Add(time.Hour), Step: time.Hour,
-				Coverage: 0.75, Filled: []model.TopicPartitions{{Topic: "t0", Partitions: []int32{0, 1}}}, Notes: []string{"n"}}
+			s.Load = model.LoadNote{
+				Source: "prometheus", Methods: []string{"m"}, From: s.ReadAt.Add(time.Minute), To: s.ReadAt.Add(time.Hour), Step: time.Hour,
+				Coverage: 0.75, Filled: []model.TopicPartitions{{Topic: "t0", Partitions: []int32{0, 1}}}, Notes: []string{"n"},
+			}
 		}
 		first := write(t, s)
 		for _, doc := range [][]byte{first, zipped(first)} {

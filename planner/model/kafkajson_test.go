@@ -99,7 +99,8 @@ func TestReassignmentIsRefused(t *testing.T) {
 
 func TestReassignmentNamesEveryProblem(t *testing.T) {
 	d := &model.Reassignment{Version: 1, Partitions: []model.ReassignmentPartition{
-		{Topic: "t", Partition: 6, Replicas: []int32{17, 17, 23}}, {Topic: "u", Partition: 3, Replicas: []int32{9}}}}
+		{Topic: "t", Partition: 6, Replicas: []int32{17, 17, 23}}, {Topic: "u", Partition: 3, Replicas: []int32{9}},
+	}}
 	_, problems := d.Targets(reassignable(t))
 	var got []string
 	for _, p := range problems {

@@ -57,8 +57,10 @@ func TestEverythingOccurs(t *testing.T) {
 			count("idle", c.OutRate[p] == 0)
 		}
 	}
-	for _, what := range []string{"dead broker", "offline dir", "shared volume", "tight broker", "groups", "one rack", "three racks",
-		"moving", "leaderless", "not preferred", "rf differs", "more replicas than racks", "idle"} {
+	for _, what := range []string{
+		"dead broker", "offline dir", "shared volume", "tight broker", "groups", "one rack", "three racks",
+		"moving", "leaderless", "not preferred", "rf differs", "more replicas than racks", "idle",
+	} {
 		if seen[what] == 0 {
 			t.Errorf("no %s in 400 clusters", what)
 		}
