@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strings"
 	"sync"
 
 	"github.com/kafka-steward/kafka-steward/planner/model"
@@ -141,7 +142,7 @@ func (r *run) estimate(s *Schedule) {
 		s.Steps[k].Start, s.Steps[k].End = times[2*k], times[2*k+1]
 	}
 	if t := &s.Throttled; t.Endless > 0 {
-		s.Warnings = append(s.Warnings, fmt.Sprintf("with a throttle of %d bytes/s (log dirs: %d) %d copies never catch up with what is written to their partitions, among them %v; raise it to %d or more", throttle, r.o.DirThrottle, t.Endless, t.Examples, s.Throttle.Least))
+		s.Warnings = append(s.Warnings, fmt.Sprintf("with a throttle of %s (log dirs: %s) %d copies never catch up with what is written to their partitions, among them %s; raise it to %s or more", rate(throttle), rate(r.o.DirThrottle), t.Endless, strings.Join(t.Examples, ", "), rate(s.Throttle.Least)))
 	}
 }
 

@@ -308,7 +308,7 @@ func TestEstimate(t *testing.T) {
 	}
 	// Below what is written it never ends, and that is said.
 	o.Throttle = 4_000_000
-	if s = must(t, c, o, busy); s.Throttled.Endless != 1 || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "u-0") && strings.Contains(w, "6000000") }) {
+	if s = must(t, c, o, busy); s.Throttled.Endless != 1 || !slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.Contains(w, "u-0") && strings.Contains(w, "6.0 MB/s") }) {
 		t.Errorf("%+v %v", s.Throttled, s.Warnings)
 	}
 	// A budget is split, but not below what copies need.

@@ -352,7 +352,7 @@ func (s *stream) wakeDisk(d int32) {
 
 func (s *stream) endless(rec *record) {
 	s.est.Endless++
-	if len(s.est.Examples) < maxExamples {
-		s.est.Examples = append(s.est.Examples, s.c.PartitionName(s.parts[rec.part].p))
+	if name := s.c.PartitionName(s.parts[rec.part].p); len(s.est.Examples) < maxExamples && !slices.Contains(s.est.Examples, name) {
+		s.est.Examples = append(s.est.Examples, name)
 	}
 }

@@ -3,6 +3,7 @@ package migration
 import (
 	"fmt"
 	"math"
+	"strconv"
 
 	"github.com/kafka-steward/kafka-steward/planner/model"
 )
@@ -76,9 +77,9 @@ func (r *run) suggest(s *Schedule) Throttle {
 	t.Enough = t.BytesPerSecond >= t.Least
 	switch {
 	case !t.Enough:
-		t.Note = fmt.Sprintf("broker %d has only %d bytes/s free: %s need %d; lower the concurrency or move at a quieter time", t.MostBroker, t.Most, t.LeastBecause, t.Least)
+		t.Note = fmt.Sprintf("broker %d has only %s free: %s need %s; lower the concurrency or move at a quieter time", t.MostBroker, rate(t.Most), t.LeastBecause, rate(t.Least))
 	case r.o.Budget > 0 && t.BytesPerSecond == t.Least && r.o.Budget/int64(t.Movers)*int64(t.MoversPerBroker) < t.Least:
-		t.Note = fmt.Sprintf("the budget of %d bytes/s would give each broker less than %d, and copies would never end: %s", r.o.Budget, t.Least, t.LeastBecause)
+		t.Note = fmt.Sprintf("the budget of %s would give each broker less than %s, and copies would never end: %s", rate(r.o.Budget), rate(t.Least), t.LeastBecause)
 	}
 	return t
 }
@@ -137,4 +138,17 @@ func (r *run) batchTime(m *meters, bytes []int64, first, end int) int64 {
 		bytes[i] = 0
 	})
 	return longest
+}
+
+// rate writes bytes/s for people, in powers of 1,000 as networks count. It
+// rounds up: what is told as the least that does must do.
+func rate(n int64) string {
+	v, unit := float64(n), "B/s"
+	for _, u := range []string{"kB/s", "MB/s", "GB/s"} {
+		if v < 1000 {
+			break
+		}
+		v, unit = v/1000, u
+	}
+	return strconv.FormatFloat(math.Ceil(v*10)/10, 'f', 1, 64) + " " + unit
 }
