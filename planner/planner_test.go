@@ -18,7 +18,11 @@ import (
 )
 
 func generated(seed uint64, shape func(*model.GenerateOptions)) *model.Snapshot {
-	o := model.GenerateDefaults(seed, 24, 3, 4000)
+	brokers, replicas := 24, 4000
+	if testing.Short() { // with the race detector a plan takes ten times as long
+		brokers, replicas = 12, 900
+	}
+	o := model.GenerateDefaults(seed, brokers, 3, replicas)
 	if shape != nil {
 		shape(&o)
 	}

@@ -46,6 +46,10 @@ func Check(c *model.Cluster, r *Request, p *plan.Plan) []model.Problem {
 	return check.Plan(c, p, r.rules())
 }
 
+// drift is what sizes may change between two readings without making a plan
+// look as if it overloaded a broker that was above its limit before.
+const drift = 0.01
+
 // CheckNow is Check for a cluster that was read again: sizes, loads and
 // capacities are never the same twice, so that the plan's figures are computed
 // anew and only what it does is judged.
@@ -60,7 +64,12 @@ func CheckNow(c *model.Cluster, r *Request, p *plan.Plan) []model.Problem {
 		sum.Resources = nil
 	}
 	now.Summary = sum
-	return Check(c, r, &now)
+	if r.Operation != p.Operation {
+		return Check(c, r, &now) // says so
+	}
+	rules := r.rules()
+	rules.Drift = drift
+	return check.Plan(c, &now, rules)
 }
 
 // addBounds enters what no plan can beat. Plans that create partitions have no

@@ -86,7 +86,11 @@ func BenchmarkExpand(b *testing.B) {
 func TestGrowth(t *testing.T) {
 	var last, first int64
 	var lastPerMove float64
-	for _, n := range []int{20, 40, 80, 160} {
+	sizes := []int{20, 40, 80, 160}
+	if testing.Short() {
+		sizes = sizes[:2]
+	}
+	for _, n := range sizes {
 		g := model.GenerateDefaults(42, n, 4, 150*n)
 		g.HotCap = 0.02
 		c := model.Generate(g)

@@ -160,8 +160,14 @@ func (se *search) visit(b int32) int {
 				}
 			}
 			if n == 0 && se.swaps && se.pen[b] > tiny && se.tried[b].swap != se.version[b] {
+				before := se.pen[b]
 				if n = se.swap(b); n == 0 {
 					se.tried[b].swap = se.version[b]
+				}
+				// Exchanges are dear to find. A broker that they mend by crumbs only
+				// (it holds one partition too big for the band) is left as it is.
+				if before-se.pen[b] < 0.02*before {
+					return done + n
 				}
 			}
 		}

@@ -15,7 +15,7 @@ import (
 // generated are clusters of ordinary size and every kind of trouble.
 func generated(t *testing.T, seed uint64, edit func(*model.GenerateOptions)) *model.Cluster {
 	t.Helper()
-	g := model.GenerateDefaults(seed, 24, 3, 2500)
+	g := model.GenerateDefaults(seed, 24, 3, replicasOf())
 	if edit != nil {
 		edit(&g)
 	}
@@ -289,7 +289,7 @@ func TestResourceGroups(t *testing.T) {
 // Light plans take nothing from brokers inside the band.
 func TestLight(t *testing.T) {
 	for _, seed := range seeds() {
-		c := generated(t, seed, func(g *model.GenerateOptions) { g.RackBlind = 0 })
+		c := generated(t, seed, func(g *model.GenerateOptions) { g.RackBlind, g.Replicas = 0, 2500 })
 		o := balance.Defaults()
 		full := must(t)(balance.Rebalance(c, o))
 		o.Light, o.Band = true, 0.4
@@ -398,4 +398,12 @@ func TestHugeNumbers(t *testing.T) {
 	if x := p.Summary.Resources[model.Disk].After.Max; x > 1.3 {
 		t.Errorf("worst broker's disk is %.3f", x)
 	}
+}
+
+// replicasOf is the size of generated clusters.
+func replicasOf() int {
+	if testing.Short() {
+		return 700
+	}
+	return 2500
 }

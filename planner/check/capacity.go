@@ -188,19 +188,24 @@ func (s *simulation) judge(b int32) []breach {
 	where := fmt.Sprintf("broker %d", br.ID)
 	for k := range s.load[b] {
 		load, before := s.load[b][k], s.before[b][k]
-		if limit, ok := limit(br.Capacity[k], s.r.CapacityShare[k]); ok && float64(load) > limit && load > before {
+		if limit, ok := limit(br.Capacity[k], s.r.CapacityShare[k]); ok && float64(load) > limit && s.rose(load, before) {
 			name := model.Resource(k).String()
 			found = append(found, breach{what: where + name, where: where, resource: name, load: load, before: before, limit: limit})
 		}
 	}
 	for i := range s.vols[b] {
 		v := &s.vols[b][i]
-		if limit := s.volumeLimit(v); v.capacity != model.Unlimited && float64(v.used) > limit && v.used > v.before {
+		if limit := s.volumeLimit(v); v.capacity != model.Unlimited && float64(v.used) > limit && s.rose(v.used, v.before) {
 			where := fmt.Sprintf("broker %d, volume of %s,", br.ID, v.name)
 			found = append(found, breach{what: where, where: where, resource: "disk", load: v.used, before: v.before, limit: limit})
 		}
 	}
 	return found
+}
+
+// rose tells whether a load is above what it was before by more than drift.
+func (s *simulation) rose(load, before int64) bool {
+	return float64(load-before) > s.r.Drift*float64(before)
 }
 
 // limit is the part of a capacity that a plan may use; false if none is known.

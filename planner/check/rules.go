@@ -74,6 +74,11 @@ type Rules struct {
 	Objective func(*model.Cluster) float64
 	// CapacityShare is the part of capacity that a plan may use, 0 means all.
 	CapacityShare [model.NumResources]float64
+	// Drift is how far, in shares of it, the load of what is above its limit may
+	// rise all the same: 0 for the cluster that a plan was made for. On a cluster
+	// that was read again sizes have changed, and a broker that gives a copy away
+	// for one of the same size may seem to gain some bytes.
+	Drift float64
 	// DirShare is the part of a volume that a plan may fill, 0 means all.
 	DirShare float64
 	// CountsFollowDisk gives bigger brokers more replicas and leaders.
