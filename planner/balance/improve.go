@@ -1,8 +1,6 @@
 package balance
 
 import (
-	"slices"
-
 	"github.com/kafka-steward/kafka-steward/planner/model"
 	"github.com/kafka-steward/kafka-steward/planner/plan"
 )
@@ -73,7 +71,7 @@ func improve(c *model.Cluster, t task) *outcome {
 			s.fixed[p] = s.fixed[p] || !touched[p]
 		}
 	}
-	s.forgetFixed()
+	s.gather()
 	if t.seedLeaders {
 		se.takeLeaders()
 	}
@@ -86,18 +84,6 @@ func improve(c *model.Cluster, t task) *outcome {
 	}
 	out.after, out.steps, out.place = s.outsideBand(), s.steps, s.placement()
 	return out
-}
-
-// forgetFixed takes the replicas of partitions that stay as they are off the
-// brokers' lists: a search that walks over them finds nothing there.
-func (s *state) forgetFixed() {
-	for b := range s.byB {
-		list := slices.DeleteFunc(s.byB[b], func(r int32) bool { return s.fixed[s.rep[r].part] })
-		for i, r := range list {
-			s.pos[r] = int32(i)
-		}
-		s.byB[b] = list
-	}
 }
 
 // fix freezes what a plan must not touch. What a dead broker holds moves only

@@ -127,12 +127,19 @@ func (s *state) move(r, b int32) {
 	s.cnt[t+int(a)]--
 	s.cnt[t+int(b)]++
 	last := s.byB[a][len(s.byB[a])-1]
-	s.byB[a][s.pos[r]], s.pos[last] = last, s.pos[r]
+	from := s.pos[r]
+	s.byB[a][from], s.pos[last] = last, from
 	s.byB[a] = s.byB[a][:len(s.byB[a])-1]
 	s.pos[r] = int32(len(s.byB[b]))
 	s.byB[b] = append(s.byB[b], r)
 	s.rep[r].at = b
 	s.rep[r].away = !s.home(s.rep[r].part, b)
+	if s.lists != nil {
+		n := len(s.lists[a]) - 1
+		s.lists[a][from] = s.lists[a][n]
+		s.lists[a] = s.lists[a][:n]
+		s.lists[b] = append(s.lists[b], s.listedOf(r))
+	}
 }
 
 // elect makes a slot's replica lead its partition.
@@ -147,11 +154,18 @@ func (s *state) elect(r int32) {
 	}
 	if old != model.None {
 		s.addLead(old, -1)
-		s.rep[old].leads = false
+		s.markLead(old, false)
 	}
 	s.lead[p] = r
-	s.rep[r].leads = true
+	s.markLead(r, true)
 	s.addLead(r, 1)
+}
+
+func (s *state) markLead(r int32, leads bool) {
+	s.rep[r].leads = leads
+	if s.lists != nil && !s.fixed[s.rep[r].part] {
+		s.lists[s.rep[r].at][s.pos[r]].leads = leads
+	}
 }
 
 func (s *state) addLead(r int32, sign float64) {

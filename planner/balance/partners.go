@@ -86,8 +86,8 @@ func (se *search) sources(g *vec, b int32) []int32 {
 // sampleSize bounds how many replicas of one broker fetch looks at.
 const sampleSize = 96
 
-func (se *search) sample(b int32) []int32 {
-	all := se.byB[b]
+func (se *search) sample(b int32) []listed {
+	all := se.lists[b]
 	if len(all) <= sampleSize {
 		return all
 	}

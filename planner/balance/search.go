@@ -204,8 +204,9 @@ var allResources = [...]model.Resource{model.In, model.Out, model.Disk, model.CP
 func (se *search) leaders(b int32) int {
 	done := 0
 	over, under := se.sides(b, model.Out, model.CPU, model.Leaders, model.LeaderIn)
-	for _, r := range se.byB[b] {
-		if leads := se.rep[r].leads; leads && !over || !leads && !under {
+	for i := range se.lists[b] {
+		r := se.lists[b][i].slot
+		if leads := se.lists[b][i].leads; leads && !over || !leads && !under {
 			continue
 		}
 		p := se.rep[r].part
@@ -252,12 +253,12 @@ func (se *search) send(b int32) int {
 		return 0
 	}
 	se.scores = se.scores[:0]
-	for _, r := range se.byB[b] {
-		x := &se.rep[r]
+	for i := range se.lists[b] {
+		x := &se.lists[b][i]
 		if x.held {
 			continue
 		}
-		v := se.vec(r)
+		v := x.vec()
 		net := se.change(b, &v, -1)
 		if x.away {
 			net -= se.lambda * x.disk
@@ -265,7 +266,7 @@ func (se *search) send(b int32) int {
 			net += se.lambda * x.disk
 		}
 		if net < -tiny {
-			se.scores = append(se.scores, scored{r, net})
+			se.scores = append(se.scores, scored{x.slot, net})
 		}
 	}
 	if len(se.scores) == 0 {
@@ -348,17 +349,19 @@ func (se *search) fetch(b int32) int {
 	g := se.slope(b)
 	for _, x := range se.sources(&g, b) {
 		se.scores = se.scores[:0]
-		for _, r := range se.sample(x) {
-			if se.rep[r].held {
+		sample := se.sample(x)
+		for i := range sample {
+			y := &sample[i]
+			if y.held {
 				continue
 			}
-			v := se.vec(r)
+			v := y.vec()
 			net := se.change(x, &v, -1) + se.change(b, &v, 1)
-			if !se.rep[r].away {
-				net += se.lambda * se.rep[r].disk
+			if !y.away {
+				net += se.lambda * y.disk
 			}
 			if net < -tiny {
-				se.scores = append(se.scores, scored{r, net})
+				se.scores = append(se.scores, scored{y.slot, net})
 			}
 		}
 		n := min(fetchDepth, len(se.scores))

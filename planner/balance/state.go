@@ -42,6 +42,8 @@ type state struct {
 
 	byB [][]int32 // broker → slots
 	pos []int32   // slot → index in byB
+	// lists is byB with what a search asks of a replica, nil before gather.
+	lists [][]listed
 
 	// cnt[topic*B+broker] counts replicas; top[topic] is the most that one
 	// broker should have (ceil(average)+1).

@@ -52,15 +52,15 @@ type swappable struct {
 
 // movable picks replicas of a broker: every n-th, from a random start.
 func (se *search) movable(out []swappable, b int32) []swappable {
-	all := se.byB[b]
+	all := se.lists[b]
 	step := max(1, len(all)/(swapWidth*3))
 	start := 0
 	if step > 1 {
 		start = se.rnd.IntN(step)
 	}
 	for i := start; i < len(all); i += step {
-		if r := all[i]; !se.rep[r].held {
-			out = append(out, swappable{r, se.vec(r)})
+		if x := &all[i]; !x.held {
+			out = append(out, swappable{x.slot, x.vec()})
 		}
 	}
 	return out
