@@ -81,7 +81,9 @@ func addBounds(c *model.Cluster, r *Request, p *plan.Plan) error {
 	}
 	o := bounds.Options{Drain: set(r.drained()), CountsFollowDisk: r.Options.CountsFollowDisk, RacksStay: p.Operation != plan.Rebalance}
 	switch p.Operation {
-	case plan.Rebalance, plan.Expand:
+	case plan.Rebalance:
+		// An expansion does not have to bring the old brokers into the band, so
+		// that this is no bound for it.
 		s.BytesBound = bounds.Bytes(c, r.Options.Band, o)
 	case plan.Decommission, plan.Replace:
 		// Evenness is not asked for: only what must leave counts. What the plan

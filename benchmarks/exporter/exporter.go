@@ -146,8 +146,10 @@ func pause(ctx context.Context, d time.Duration) error {
 // figures are the medians over the measured cycles.
 type figures struct {
 	scrapeSeconds, cpuSeconds, collectSeconds float64
-	bytes, series                             int
-	peakMB                                    float64
+	// ageSeconds is the oldest that commits and end offsets were at a scrape.
+	ageSeconds    float64
+	bytes, series int
+	peakMB        float64
 }
 
 // measure scrapes once at the start of each cycle and accounts whole cycles.
@@ -156,7 +158,7 @@ func (e *exporter) measure(ctx context.Context, o options) (*figures, error) {
 	f := &figures{}
 	for range o.cycles {
 		next := time.Now().Add(o.interval)
-		cpu := e.cpuSeconds()
+		cpu, began := e.cpuSeconds(), time.Now()
 		s, err := e.scrape(ctx)
 		if err != nil {
 			return nil, err
@@ -172,6 +174,11 @@ func (e *exporter) measure(ctx context.Context, o options) (*figures, error) {
 			}
 		})
 		collects = append(collects, sum)
+		s.each("kafka_steward_collector_last_success_timestamp_seconds", func(l map[string]string, v float64) {
+			if l["collector"] == "groups" || l["collector"] == "offsets" {
+				f.ageSeconds = max(f.ageSeconds, float64(began.UnixMilli())/1000-v)
+			}
+		})
 		s.body = nil
 		if err := pause(ctx, time.Until(next)); err != nil {
 			return nil, err

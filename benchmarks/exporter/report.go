@@ -8,17 +8,22 @@ type target struct {
 	got   float64
 	limit float64
 	unit  string
+	// atLeast turns the limit around.
+	atLeast bool
 }
 
 // judge prints the targets and returns how many were missed.
 func judge(targets []target) (missed int) {
 	for _, t := range targets {
-		verdict := "ok"
-		if t.got > t.limit {
+		verdict, bound := "ok", "at most"
+		if t.atLeast {
+			bound = "at least"
+		}
+		if !t.atLeast && t.got > t.limit || t.atLeast && t.got < t.limit {
 			verdict = "MISSED"
 			missed++
 		}
-		fmt.Printf("  %-58s %10.3f  (at most %g %s)  %s\n", t.what, t.got, t.limit, t.unit, verdict)
+		fmt.Printf("  %-58s %10.3f  (%s %g %s)  %s\n", t.what, t.got, bound, t.limit, t.unit, verdict)
 	}
 	return missed
 }

@@ -41,10 +41,10 @@ func simulated(ctx context.Context, dir string, o options) (missed int, err erro
 	fmt.Printf("growth for 10 times the size: CPU %.1fx, collect %.1fx, scrape %.1fx, series %.1fx, requests %.1fx, RSS %.1fx\n",
 		growth, large.collectSeconds/small.collectSeconds, large.scrapeSeconds/small.scrapeSeconds, float64(large.series)/float64(small.series), rpcs[1]/rpcs[0], large.peakMB/small.peakMB)
 	return judge([]target{
-		{"requests per refresh (6 x brokers + groups/50)", rpcs[1], float64(6*big.brokers + big.groups/50), "requests"},
-		{"scrape of the cached snapshot, per million series", large.scrapeSeconds / float64(large.series) * 1e6, 1, "s"},
-		{"peak RSS", large.peakMB, 500, "MB"},
-		{"growth of CPU for 10 times the size", growth, 11, "times"},
+		{what: "requests per refresh (6 x brokers + groups/50)", got: rpcs[1], limit: float64(6*big.brokers + big.groups/50), unit: "requests"},
+		{what: "scrape of the cached snapshot, per million series", got: large.scrapeSeconds / float64(large.series) * 1e6, limit: 1, unit: "s"},
+		{what: "peak RSS", got: large.peakMB, limit: 500, unit: "MB"},
+		{what: "growth of CPU for 10 times the size", got: growth, limit: 11, unit: "times"},
 	}), nil
 }
 

@@ -274,5 +274,7 @@ func (w *workload) check(ctx context.Context, e *exporter) (int, error) {
 		return 0, fmt.Errorf("the brokers told of %d commits, %d were made", right+wrong+missing, want)
 	}
 	fmt.Printf("lag of every pair against the brokers' own: %d right, %d wrong, %d missing %s\n", right, wrong, missing, example)
-	return wrong + missing, nil
+	odd := checkOdd(s)
+	fmt.Printf("odd commits (beyond the end, before the start, on a gone topic, on some partitions): %d wrong\n", odd)
+	return wrong + missing + odd, nil
 }

@@ -6,8 +6,9 @@
 //	go run ./benchmarks/planner generated   growth only
 //	go run ./benchmarks/planner models      the models of a directory only
 //
-// The directory of models is $PLANNER_BENCH_DIR, else ../shared/planner-bench;
-// where there is none, that part is skipped. Every plan is made in a process of
+// The models lie in $PLANNER_BENCH_DIR, else in a folder planner-bench beside
+// the repository or in a folder beside it; where there is none, that part is
+// skipped. Every plan is made in a process of
 // its own, so that its memory is its own. What was promised is judged; a missed
 // promise is exit code 1.
 package main
@@ -21,11 +22,11 @@ import (
 	"syscall"
 )
 
-// dirEnv names the directory with models; defaultDir is where they are looked
-// for without it.
+// dirEnv names the folder with models; dirName is the name by which it is
+// looked for without it.
 const (
-	dirEnv     = "PLANNER_BENCH_DIR"
-	defaultDir = "../shared/planner-bench"
+	dirEnv  = "PLANNER_BENCH_DIR"
+	dirName = "planner-bench"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
+
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +27,7 @@ type peerPlan struct {
 func models(ctx context.Context, _ string, v *verdicts) error {
 	dir, err := benchDir()
 	if errors.Is(err, errNoModels) {
-		fmt.Printf("\nModels to compare with other planners: skipped, there is no directory %s (set %s to one)\n", defaultDir, dirEnv)
+		fmt.Printf("\nModels to compare with other planners: skipped, there is no folder %s beside the repository or in a folder beside it (set %s to one)\n", dirName, dirEnv)
 		return nil
 	}
 	if err != nil {
@@ -57,11 +57,16 @@ func benchDir() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := filepath.Join(root, defaultDir)
-	if _, err := os.Stat(filepath.Join(d, "models")); errors.Is(err, fs.ErrNotExist) {
-		return "", errNoModels
+	for _, pattern := range []string{"", "*"} {
+		found, err := filepath.Glob(filepath.Join(root, "..", pattern, dirName, "models"))
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return filepath.Dir(found[0]), nil
+		}
 	}
-	return d, nil
+	return "", errNoModels
 }
 
 func moduleRoot() (string, error) {
