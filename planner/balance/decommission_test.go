@@ -93,6 +93,9 @@ func TestDecommissionProperties(t *testing.T) {
 		after := apply(t, c, p.Changes)
 		emptied(t, c, after, p, drain)
 		racksNoWorse(t, c, after, drain)
+		if again := must(t)(balance.Decommission(after, drain, o)); len(p.Refusals) == 0 && again.Summary.ReplicaMoves > 0 {
+			t.Fatalf("the brokers are empty, and %d replicas move when they are emptied again", again.Summary.ReplicaMoves)
+		}
 		prefixes(t, c, p, o, asked{drain: drain})
 		sameBytes(t, "planned twice", p, must(t)(balance.Decommission(c, drain, o)))
 		slices.Reverse(drain)

@@ -41,7 +41,11 @@ func TestReplaceProperties(t *testing.T) {
 		}
 		must(t)(p, err)
 		judge(t, c, p, o, asked{drain: old})
-		emptied(t, c, apply(t, c, p.Changes), p, old)
+		after := apply(t, c, p.Changes)
+		emptied(t, c, after, p, old)
+		if again := must(t)(balance.Replace(after, pairs, o)); len(p.Refusals) == 0 && again.Summary.ReplicaMoves > 0 {
+			t.Fatalf("the brokers are empty, and %d replicas move when they are replaced again", again.Summary.ReplicaMoves)
+		}
 		prefixes(t, c, p, o, asked{drain: old})
 		sameBytes(t, "planned twice", p, must(t)(balance.Replace(c, pairs, o)))
 		slices.Reverse(pairs)
