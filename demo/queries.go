@@ -62,6 +62,7 @@ func (s *stack) printQueries(ctx context.Context, w io.Writer) {
 		fmt.Fprintln(w, "  (This Prometheus was built from its Go module and has no web page, only the API.)")
 	}
 	last := s.kafka.Brokers()[s.options.brokers-1]
+	fmt.Fprintf(w, "  What would a rebalance do?\n    %s\n", s.plannerLines())
 	fmt.Fprintf(w, `
   To see a broker fail: kill -9 %d (broker %d).
   The traffic's seed is %d. Press Ctrl-C to end everything.
@@ -90,6 +91,7 @@ func (s *stack) check(ctx context.Context) error {
 		}
 		errs = append(errs, err)
 	}
+	errs = append(errs, s.checkPlanner(ctx))
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("check: %w", err)
 	}
