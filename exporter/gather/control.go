@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func (r *Reader) Quotas(ctx context.Context) (*snapshot.Quotas, error) {
 				base.IP = part
 			}
 		}
-		for _, key := range sortedKeys(q.Values) {
+		for _, key := range slices.Sorted(maps.Keys(q.Values)) {
 			base.Key, base.Value = key, q.Values[key]
 			out.Quotas = append(out.Quotas, base)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -136,7 +137,7 @@ func (r *Reader) describe(ctx context.Context, out *snapshot.Groups, index map[s
 		}
 		kinds[g.Type][g.Coordinator] = append(kinds[g.Type][g.Coordinator], g.ID)
 	}
-	for _, kind := range sortedKeys(kinds) {
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		described, failed := r.client.DescribeGroups(ctx, kind, kinds[kind])
 		failures.brokers(failed)
 		for i := range described {
@@ -171,7 +172,7 @@ func fillDescription(g *snapshot.Group, d *kafka.DescribedGroup, labels labeller
 			ID: labels.clean("member", m.ID), InstanceID: labels.clean("instance_id", m.InstanceID), Rack: labels.clean("rack", m.Rack),
 			ClientID: labels.clean("client_id", m.ClientID), ClientIP: labels.clean("client_ip", clientIP(m.ClientHost)),
 		}
-		for _, topic := range sortedKeys(m.Assigned) {
+		for _, topic := range slices.Sorted(maps.Keys(m.Assigned)) {
 			ps := m.Assigned[topic]
 			slices.Sort(ps)
 			member.Assigned = append(member.Assigned, snapshot.TopicPartitions{Topic: topic, Partitions: ps})

@@ -4,9 +4,9 @@
 package gather
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -54,7 +54,7 @@ func (f *Failures) item(what string, broker int32, err error) {
 }
 
 func (f *Failures) brokers(failed map[int32]error) {
-	for _, id := range sortedKeys(failed) {
+	for _, id := range slices.Sorted(maps.Keys(failed)) {
 		f.broker(id, failed[id])
 	}
 }
@@ -66,19 +66,10 @@ func whole(failed map[int32]error, n int) error {
 		return nil
 	}
 	errs := make([]error, 0, len(failed))
-	for _, id := range sortedKeys(failed) {
+	for _, id := range slices.Sorted(maps.Keys(failed)) {
 		errs = append(errs, failed[id])
 	}
 	return errors.Join(errs...)
-}
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	ks := make([]K, 0, len(m))
-	for k := range m {
-		ks = append(ks, k)
-	}
-	slices.Sort(ks)
-	return ks
 }
 
 // wantsTopic tells whether the configuration selects a topic for this process.

@@ -3,6 +3,7 @@ package gather
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,7 +144,7 @@ func (r *Reader) Configs(ctx context.Context, t *snapshot.Topology) (*snapshot.C
 	}
 	brokers, failed := r.beside.BrokerConfigs(ctx, upBrokers(t), brokerEntries)
 	failures.brokers(failed)
-	for _, id := range sortedKeys(brokers) {
+	for _, id := range slices.Sorted(maps.Keys(brokers)) {
 		out.Throttles = append(out.Throttles, brokerThrottles(id, brokers[id].Configs)...)
 	}
 	slices.SortFunc(out.Throttles, func(a, b snapshot.Throttle) int {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -99,7 +100,7 @@ func (r *Reader) addBrokers(ctx context.Context, t *snapshot.Topology, md *kafka
 			}
 		}
 	}
-	for _, id := range sortedKeys(byID) {
+	for _, id := range slices.Sorted(maps.Keys(byID)) {
 		b := byID[id]
 		b.ResourceGroup = r.resourceGroup[id]
 		t.Brokers = append(t.Brokers, *b)

@@ -4,6 +4,7 @@
 package lag
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -225,23 +226,13 @@ func (r *groupRound) compute() snapshot.GroupLag {
 			out.Topics = append(out.Topics, tl)
 		}
 	}
-	slices.SortFunc(out.Topics, func(a, b snapshot.TopicLag) int { return compare(a.Topic, b.Topic) })
+	slices.SortFunc(out.Topics, func(a, b snapshot.TopicLag) int { return cmp.Compare(a.Topic, b.Topic) })
 	for name, s := range r.state.topics {
 		if s.round != r.t.round {
 			delete(r.state.topics, name)
 		}
 	}
 	return out
-}
-
-func compare(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // assignedPartitions counts the partitions of each topic assigned to members.

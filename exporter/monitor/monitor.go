@@ -3,11 +3,9 @@
 package monitor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -211,14 +209,3 @@ func (m *Monitor) current() parts {
 	defer m.mu.Unlock()
 	return m.parts
 }
-
-func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
-	ks := make([]K, 0, len(m))
-	for k := range m {
-		ks = append(ks, k)
-	}
-	slices.Sort(ks)
-	return ks
-}
-
-func compare(a, b string) int { return cmp.Compare(a, b) }

@@ -1,6 +1,8 @@
 package monitor
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -102,7 +104,7 @@ func (l *ledger) skip(name string) {
 func (l *ledger) report(c *snapshot.Cluster) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, name := range sortedKeys(l.collectors) {
+	for _, name := range slices.Sorted(maps.Keys(l.collectors)) {
 		s := *l.collectors[name]
 		s.Errors = make(map[string]uint64, len(l.collectors[name].Errors))
 		for k, v := range l.collectors[name].Errors {
@@ -114,9 +116,6 @@ func (l *ledger) report(c *snapshot.Cluster) {
 		c.RPCs = append(c.RPCs, *r)
 	}
 	slices.SortFunc(c.RPCs, func(a, b snapshot.RPCCount) int {
-		if a.API != b.API {
-			return compare(a.API, b.API)
-		}
-		return compare(a.Class, b.Class)
+		return cmp.Or(cmp.Compare(a.API, b.API), cmp.Compare(a.Class, b.Class))
 	})
 }

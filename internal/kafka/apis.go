@@ -12,6 +12,7 @@
 package kafka
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/kafka-steward/kafka-steward/internal/kafka/connect"
@@ -92,7 +93,7 @@ func Classify(err error) connect.Class {
 		return ""
 	}
 	var u interface{ Unsupported() bool }
-	if asUnsupported(err, &u) && u.Unsupported() {
+	if errors.As(err, &u) && u.Unsupported() {
 		return connect.ClassUnsupported
 	}
 	return connect.Classify(err)

@@ -299,7 +299,3 @@ func isTransport(err error) bool {
 	}
 	return true
 }
-
-func asUnsupported(err error, target *interface{ Unsupported() bool }) bool {
-	return errors.As(err, target)
-}

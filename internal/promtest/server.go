@@ -163,9 +163,6 @@ func (s *Server) Err() error {
 	return s.process.Err()
 }
 
-// PID returns the process id of Prometheus.
-func (s *Server) PID() int { return s.process.PID() }
-
 // Done is closed when Prometheus has ended.
 func (s *Server) Done() <-chan struct{} { return s.process.Done() }
 

@@ -37,12 +37,6 @@ func WithLogger(log *slog.Logger) Option { return func(c *Connector) { c.log = l
 // WithVersion sets the version of this software that franz-go tells the brokers.
 func WithVersion(version string) Option { return func(c *Connector) { c.version = version } }
 
-// WithDialer replaces the opening of TCP connections to brokers. TLS, SASL and
-// the dial timeout are still the Connector's.
-func WithDialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) Option {
-	return func(c *Connector) { c.dialRaw = dial }
-}
-
 // New makes a Connector from cfg, with the defaults filled in. It reads the
 // TLS files, so that a wrong path is an error at start, but no secret and no
 // network: see CheckSecrets. The error joins all mistakes found.

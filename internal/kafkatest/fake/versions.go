@@ -56,11 +56,6 @@ func (c *Cluster) SetVersions(key kmsg.Key, lo, hi int16) {
 	c.setVersions(func(t *versionTable) { t.common[key.Int16()] = &VersionRange{lo, hi} })
 }
 
-// SetBrokerVersions is SetVersions for one broker.
-func (c *Cluster) SetBrokerVersions(broker int32, key kmsg.Key, lo, hi int16) {
-	c.setVersions(func(t *versionTable) { t.set(broker, key.Int16(), &VersionRange{lo, hi}) })
-}
-
 // RemoveAPI makes all brokers stop offering an API; a request for it closes
 // the connection.
 func (c *Cluster) RemoveAPI(key kmsg.Key) {
